@@ -1,0 +1,38 @@
+# Every target makes .venv and installs what it needs; a second run starts at once.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test lint bench docs clean
+.DELETE_ON_ERROR:
+
+demo: .venv/installed         ## the whole story on embedded data: writes runs/demo/report.html
+	$(BIN)/attcem demo
+
+test: lint                    ## ruff, mypy and the whole suite
+	$(BIN)/pytest
+
+lint: .venv/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: .venv/installed-dev    ## speed as ratios in one run, with thresholds
+	$(BIN)/python -m benchmarks
+
+docs: .venv/installed-dev     ## every code block of README and docs, executed
+	$(BIN)/pytest tests/test_docs.py
+
+.venv/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "attcem needs Python 3.11 or newer: make PYTHON=python3.12")'
+	$(PYTHON) -m venv .venv
+
+.venv/installed: .venv/bin/python pyproject.toml constraints.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check -e . -c constraints.txt
+	touch $@
+
+.venv/installed-dev: .venv/bin/python pyproject.toml constraints.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[dev]" -c constraints.txt
+	touch .venv/installed $@
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache

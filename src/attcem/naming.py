@@ -1,0 +1,33 @@
+"""Look a name up; a wrong one is an error that says which name was probably meant."""
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A sentence that names the closest of the known names, or all of them when none is close.
+
+    >>> nearest("vgg11bn", ["vgg11", "vgg11_bn"])
+    "did you mean 'vgg11_bn'?"
+    """
+    known = sorted(known)
+    close = get_close_matches(name, known, n=1, cutoff=0.5)
+    return f"did you mean {close[0]!r}?" if close else f"choose from: {', '.join(known) or '(nothing)'}"
+
+
+def look_up(kind: str, name: str, table: Mapping[str, T]) -> T:
+    """The entry of a table, or a ValueError that names the nearest one."""
+    if name not in table:
+        raise ValueError(f"unknown {kind} {name!r}: {nearest(name, table)}")
+    return table[name]
+
+
+def check_options(kind: str, given: Iterable[str], allowed: Iterable[str]) -> None:
+    """Raise a ValueError on the first given option that is not allowed, naming the nearest one that is."""
+    allowed = list(allowed)
+    for option in given:
+        if option not in allowed:
+            raise ValueError(f"{kind} has no option {option!r}: {nearest(option, allowed)}")

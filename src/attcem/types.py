@@ -1,0 +1,201 @@
+"""The shared vocabulary: what passes between the rooms of the house."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int64, UInt8
+from PIL import Image
+from torch import Tensor
+
+SCHEMA = "attcem-result-1"
+
+Latent = Float[Tensor, "b *latent"]
+"""Clean encoder output ẑ: never leaves the device."""
+
+Released = Float[Tensor, "b *latent"]
+"""What leaves the device: every release hook applied, noise included."""
+
+
+@dataclass(frozen=True)
+class Images:
+    """Labelled uint8 images, channels last as they lie in memory; `pixels` gives floats in [0,1]."""
+
+    x: UInt8[Tensor, "n h w c"]
+    y: Int64[Tensor, " n"]
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def __getitem__(self, index: slice | Tensor) -> Images:
+        return Images(self.x[index], self.y[index])
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Channels, height, width of one image, as a network sees it."""
+        _, h, w, c = self.x.shape
+        return c, h, w
+
+    def pixels(self) -> Float[Tensor, "n c h w"]:
+        """Images in [0,1], laid out channels_last."""
+        return self.x.permute(0, 3, 1, 2).float().div_(255)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One training batch as a defence sees it: images, labels, clean latents."""
+
+    x: Float[Tensor, "b c h w"]
+    y: Int64[Tensor, " b"]
+    z: Latent
+
+
+@dataclass(frozen=True)
+class View:
+    """Everything an attacker holds: public images, the device as an oracle, and the latents to invert."""
+
+    public: Images
+    oracle: Callable[[Float[Tensor, "b c h w"]], Released]
+    targets: Released
+
+
+class Summary(float):
+    """A mean that remembers its spread: it prints and computes as the mean."""
+
+    p05: float
+    p95: float
+    n: int
+
+    def __new__(cls, mean: float, p05: float, p95: float, n: int) -> Summary:
+        """Build from the four numbers that a result file keeps."""
+        self = super().__new__(cls, mean)
+        self.p05, self.p95, self.n = float(p05), float(p95), int(n)
+        return self
+
+    @classmethod
+    def of(cls, values: np.ndarray) -> Summary:
+        """Summarise one value per image."""
+        p05, p95 = np.percentile(values, [5, 95])
+        return cls(float(np.mean(values)), p05, p95, len(values))
+
+    def to_json(self) -> dict[str, float]:
+        """The four numbers by name."""
+        return {"mean": float(self), "p05": self.p05, "p95": self.p95, "n": self.n}
+
+
+@dataclass(frozen=True)
+class Scores:
+    """How well one attack did, each metric summarised over the attacked images."""
+
+    mse: Summary
+    psnr: Summary
+    ssim: Summary
+    recon_acc: Summary
+    reid_top1: Summary
+
+    def to_json(self) -> dict[str, dict[str, float]]:
+        """Metric → mean, p05, p95, n."""
+        return {f.name: getattr(self, f.name).to_json() for f in dataclasses.fields(self)}
+
+    @classmethod
+    def from_json(cls, data: dict[str, dict[str, Any]]) -> Scores:
+        """The inverse of `to_json`."""
+        return cls(**{name: Summary(**numbers) for name, numbers in data.items()})
+
+
+@dataclass
+class Result:
+    """What one experiment found: the content of `result.json`, plus per-image scores and sample pictures."""
+
+    config: dict[str, Any]
+    seed: int
+    accuracy: float
+    attacks: dict[str, Scores]
+    worst: Scores
+    baselines: dict[str, Scores]
+    per_class: dict[str, dict[str, float]]
+    flags: list[str]
+    cost: dict[str, float]
+    history: list[dict[str, float]]
+    versions: dict[str, str]
+    commit: str
+    bounds: dict[str, Any] = field(default_factory=dict)
+    labels: list[str] = field(default_factory=list)
+    """Class names of the pictures in `gallery`, in order."""
+    schema: str = SCHEMA
+    gallery: dict[str, UInt8[np.ndarray, "n h w c"]] = field(default_factory=dict, repr=False)
+    """Row name → the same few test pictures: `original`, one row per attack, one per baseline."""
+    per_image: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
+    """`attack/metric` → one value per attacked test image."""
+
+    BESIDE = ("gallery", "per_image")
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything but the arrays, in plain JSON types."""
+        data = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name not in self.BESIDE}
+        for table in ("attacks", "baselines"):
+            data[table] = {name: scores.to_json() for name, scores in data[table].items()}
+        return data | {"worst": self.worst.to_json()}
+
+    def save(self, folder: str | Path) -> Path:
+        """Write result.json, images/ and diagnostics.npz; result.json last, so its presence means complete."""
+        folder = Path(folder)
+        (folder / "images").mkdir(parents=True, exist_ok=True)
+        for name, pictures in self.gallery.items():
+            strip = np.concatenate(list(pictures), axis=1)
+            Image.fromarray(strip.squeeze(-1) if strip.shape[-1] == 1 else strip).save(folder / "images" / f"{name}.png")
+        np.savez_compressed(folder / "diagnostics.npz", **self.per_image)  # type: ignore[arg-type]
+        return write_atomically(folder / "result.json", json.dumps(self.to_json(), indent=1).encode())
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Result:
+        """Read a run's folder back."""
+        folder = Path(folder)
+        try:
+            data = json.loads((folder / "result.json").read_text())
+        except FileNotFoundError:
+            raise ValueError(f"{folder} holds no result.json: run `attcem audit {folder}` first") from None
+        except json.JSONDecodeError as error:
+            raise ValueError(f"{folder / 'result.json'} is not JSON ({error}): run `attcem audit {folder}` again") from None
+        if data.get("schema") != SCHEMA:
+            raise ValueError(f"{folder / 'result.json'} has schema {data.get('schema')!r}, this version reads {SCHEMA!r}")
+        for table in ("attacks", "baselines"):
+            data[table] = {name: Scores.from_json(scores) for name, scores in data[table].items()}
+        data["worst"] = Scores.from_json(data["worst"])
+        result = cls(**data)
+        for path in sorted((folder / "images").glob("*.png")):
+            strip = np.asarray(Image.open(path))
+            strip = strip[..., None] if strip.ndim == 2 else strip
+            result.gallery[path.stem] = np.stack(np.split(strip, len(result.labels), axis=1))
+        if (folder / "diagnostics.npz").exists():
+            with np.load(folder / "diagnostics.npz") as arrays:
+                result.per_image = dict(arrays)
+        return result
+
+    def report(self, path: str | Path) -> Path:
+        """Write the one-page HTML report of this result alone."""
+        from attcem.report import write_report
+
+        return write_report([self], path)
+
+
+def write_atomically(path: Path, content: bytes) -> Path:
+    """Write a file so that a reader, or a crash, sees the old content or the new, never a part."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with partial.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+    return path
