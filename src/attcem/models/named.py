@@ -1,0 +1,153 @@
+"""The door for named backbones: build the units, slice them at the cut, dress both ends."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+from torch import nn
+
+from attcem import models
+from attcem.models.bottleneck import Bottleneck
+from attcem.models.normalise import Normalise, channel_statistics
+from attcem.models.units import Backbone
+from attcem.naming import look_up
+from attcem.types import Images
+
+SMALLEST_SIDE = 28
+
+ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
+    "none": nn.Identity,
+    "relu": nn.ReLU,
+    "sigmoid": nn.Sigmoid,
+    "tanh": nn.Tanh,
+}
+"""What bounds the latent, last in the encoder. An unbounded one lets a network escape additive noise by scaling up."""
+
+
+@runtime_checkable
+class ImageData(Protocol):
+    """What a split asks of a dataset: `attcem.load_data` returns one."""
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Channels, height, width of one image."""
+
+    @property
+    def classes(self) -> int:
+        """How many classes the labels tell apart."""
+
+    @property
+    def private(self) -> Images:
+        """The images the normalisation is measured on."""
+
+
+def named_spec(
+    backbone: str,
+    *,
+    shape: Sequence[int],
+    classes: int,
+    cut: int | None,
+    bottleneck: Bottleneck | Mapping[str, int] | int | None,
+    width: float,
+    activation: str,
+) -> dict[str, Any]:
+    """The checked JSON-able description from which `build_halves` builds."""
+    builder = look_up("backbone", backbone, models.BACKBONES)
+    look_up("activation", activation, ACTIVATIONS)
+    narrow = Bottleneck.of(bottleneck)
+    return {
+        "backbone": backbone,
+        "shape": check_shape(shape),
+        "classes": check_classes(classes),
+        "cut": default_cut(backbone, builder) if cut is None else cut,
+        "bottleneck": None if narrow is None else vars(narrow).copy(),
+        "width": check_width(width),
+        "activation": activation,
+    }
+
+
+def build_halves(spec: Mapping[str, Any]) -> tuple[nn.Sequential, nn.Sequential, tuple[int, ...]]:
+    """Encoder, decoder and the shape of one latent; the normalisation is neutral until statistics are copied in."""
+    shape = tuple(spec["shape"])
+    units = models.BACKBONES[spec["backbone"]](shape[0], spec["classes"], spec["width"])
+    cut = spec["cut"]
+    if isinstance(cut, bool) or not isinstance(cut, int) or not 1 <= cut < len(units):
+        raise ValueError(f"cut={cut!r} does not exist in {spec['backbone']!r}; {list_cuts(units, shape)}")
+    front, back = units[:cut], units[cut:]
+    encoder, decoder = nn.Sequential(), nn.Sequential()
+    encoder.add_module("normalise", Normalise([0.5] * shape[0], [0.25] * shape[0]))
+    encoder.add_module("units", front)
+    if spec["bottleneck"] is not None:
+        bottleneck = Bottleneck(**spec["bottleneck"])
+        features, *size = shape_after(encoder, shape)
+        encoder.add_module("bottleneck", bottleneck.narrow(features))
+        decoder.add_module("bottleneck", bottleneck.widen(features, (size[0], size[1])))
+    encoder.add_module("activation", ACTIVATIONS[spec["activation"]]())
+    decoder.add_module("units", back)
+    return encoder, decoder, shape_after(encoder, shape)
+
+
+def measure_normalisation(encoder: nn.Sequential, images: Images) -> None:
+    """Copy the channel statistics of the private images into the encoder's first module."""
+    mean, std = channel_statistics(images.x)
+    encoder[0].load_state_dict(Normalise(mean, std).state_dict())
+
+
+@torch.no_grad()
+def shape_after(network: nn.Module, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Shape of one output for one input of that shape, found by running it; the mode and the statistics stay."""
+    modes = {module: module.training for module in network.modules()}
+    network.eval()
+    try:
+        return tuple(network(torch.zeros(1, *shape)).shape[1:])
+    finally:
+        for module, mode in modes.items():
+            module.training = mode
+
+
+def list_cuts(units: nn.Sequential, shape: tuple[int, ...]) -> str:
+    """Every valid cut with the unit it comes after and the latent it gives, one per line."""
+    lines = []
+    for number, (name, unit) in enumerate(list(units.named_children())[:-1], 1):
+        shape = shape_after(unit, shape)
+        lines.append(f"  cut={number}  after {name:<9}  latent {'×'.join(map(str, shape))}")
+    return "\n".join(["choose from (latent before any bottleneck):", *lines])
+
+
+def default_cut(name: str, builder: Backbone) -> int:
+    """The builder's own choice of cut."""
+    cut = getattr(builder, "cut", None)
+    if cut is None:
+        raise ValueError(f"backbone {name!r} names no default cut: give cut=")
+    return int(cut)
+
+
+def check_shape(shape: Sequence[int]) -> list[int]:
+    """Channels, height, width as a list, which is what JSON gives back."""
+    if len(shape) != 3:
+        raise ValueError(f"shape must be (channels, height, width), not {tuple(shape)}")
+    if shape[0] not in (1, 3):
+        raise ValueError(f"images must have 1 or 3 channels, not {shape[0]}: shape is (channels, height, width)")
+    if min(shape[1:]) < SMALLEST_SIDE:
+        raise ValueError(
+            f"images of {shape[1]}×{shape[2]} are too small: "
+            f"resize them to at least {SMALLEST_SIDE}×{SMALLEST_SIDE}, or split your own module with at="
+        )
+    return [int(side) for side in shape]
+
+
+def check_classes(classes: int) -> int:
+    """At least two classes."""
+    if isinstance(classes, bool) or not isinstance(classes, int) or classes < 2:
+        raise ValueError(f"classes must be a whole number of at least 2, not {classes!r}")
+    return classes
+
+
+def check_width(width: float) -> float:
+    """A positive finite factor."""
+    if not (isinstance(width, int | float) and math.isfinite(width) and width > 0):
+        raise ValueError(f"width multiplies the channel counts and must be above 0, not {width!r}: 1.0 is the original")
+    return float(width)

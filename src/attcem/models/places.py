@@ -1,0 +1,139 @@
+"""Where a traced module can be cut: which tensors would cross, and what stands in the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from torch import Tensor, fx, nn
+
+from attcem.models.tracing import Faults, describe, trace
+
+
+@dataclass(frozen=True)
+class Halves:
+    """The nodes of both halves, in their order, and what crosses."""
+
+    latent: fx.Node
+    front: list[fx.Node]
+    back: list[fx.Node]
+    crossing: list[fx.Node]
+
+
+class Places:
+    """Every named place of a module, judged."""
+
+    def __init__(self, module: nn.Module, example: Tensor) -> None:
+        self.module = module
+        self.graph, self.calls = trace(module)
+        self.faults = Faults(fx.GraphModule(module, self.graph), example).of
+        self.constants = independent_of_input(self.graph)
+
+    def clean(self) -> list[str]:
+        """Names that give a clean cut, in the order in which the forward pass leaves them."""
+        paths = dict.fromkeys(call.path for call in self.calls)
+        return [path for path in paths if isinstance(self.judge(path), Halves)]
+
+    def judge(self, path: str) -> Halves | str:
+        """The two halves around the end of this submodule, or why there is no clean cut."""
+        calls = [call for call in self.calls if call.path == path]
+        if not calls:
+            return self.why_never_called(path)
+        if len(calls) > 1:
+            return f"it is called {len(calls)} times, so the place is not unique"
+        latent = calls[0].output
+        if latent is None:
+            return "it returns something other than one tensor"
+        if latent.op == "placeholder":
+            return "it returns the input itself, so the encoder would be empty"
+        halves = self.halves(calls[0].end, latent)
+        return self.why_not_clean(halves) or halves
+
+    def why_never_called(self, path: str) -> str:
+        """It lies inside a module that is traced as one piece, or the forward pass does without it."""
+        called = {call.path for call in self.calls}
+        owner = next((name for name in parents(path) if name in called), None)
+        if owner is None:
+            return "the forward pass never calls it as a module"
+        return f"it lies inside {owner!r}, which is traced as one piece"
+
+    def why_not_clean(self, halves: Halves) -> str | None:
+        """What else crosses, what is shared, or which half would be empty."""
+        latent = halves.latent
+        others = [describe(node) for node in halves.crossing if node is not latent]
+        if others:
+            return f"besides its output {describe(latent)}, this crosses too: {', '.join(others)}"
+        if not halves.crossing:
+            return "nothing after it uses its output"
+        if all(node.op == "output" or node in self.constants for node in halves.back):
+            return "nothing comes after it, so the decoder would be empty"
+        if latent.name in self.faults:
+            return f"it {self.faults[latent.name]}"
+        shared = self.shared(halves)
+        if shared:
+            return f"both halves would use the same weights or statistics: {', '.join(shared)}"
+        return None
+
+    def halves(self, end: fx.Node, latent: fx.Node) -> Halves:
+        """Split the nodes right after `end`; constants go to whoever needs them."""
+        nodes = list(self.graph.nodes)
+        position = nodes.index(end) + 1
+        before, after = nodes[:position], set(nodes[position:])
+        own = [node for node in before if node not in self.constants or not node.users]
+        front, back = self.with_constants(own), self.with_constants(after)
+        return Halves(
+            latent=latent,
+            front=[node for node in nodes if node in front],
+            back=[node for node in nodes if node in back],
+            crossing=[node for node in before if node not in self.constants and after.intersection(node.users)],
+        )
+
+    def with_constants(self, nodes: Iterable[fx.Node]) -> set[fx.Node]:
+        """The nodes, and every constant that they need."""
+        found = set(nodes)
+        waiting = list(found)
+        while waiting:
+            for needed in waiting.pop().all_input_nodes:
+                if needed in self.constants and needed not in found:
+                    found.add(needed)
+                    waiting.append(needed)
+        return found
+
+    def shared(self, halves: Halves) -> list[str]:
+        """Names of parameters and running statistics that both halves would hold."""
+        front = {id(tensor) for node in halves.front for _, tensor in self.tensors(node)}
+        return list(
+            dict.fromkeys(
+                name
+                for node in halves.back
+                for name, tensor in self.tensors(node)
+                if id(tensor) in front and (node.op == "call_module" or isinstance(tensor, nn.Parameter))
+            )
+        )
+
+    def tensors(self, node: fx.Node) -> Iterator[tuple[str, Tensor]]:
+        """Parameters and buffers that a node reads, with their names."""
+        target = str(node.target)
+        if node.op == "get_attr":
+            owner, _, name = target.rpartition(".")
+            yield target, getattr(self.module.get_submodule(owner), name)
+        elif node.op == "call_module":
+            child = self.module.get_submodule(target)
+            for tensors in (child.named_parameters(), child.named_buffers()):
+                yield from ((f"{target}.{name}", tensor) for name, tensor in tensors)
+
+
+def independent_of_input(graph: fx.Graph) -> set[fx.Node]:
+    """Nodes that compute from parameters and buffers alone."""
+    constants: set[fx.Node] = set()
+    for node in graph.nodes:
+        if node.op not in ("placeholder", "output") and constants.issuperset(node.all_input_nodes):
+            constants.add(node)
+    return constants
+
+
+def parents(path: str) -> Iterator[str]:
+    """The names of the modules around a submodule, innermost first."""
+    while "." in path:
+        path = path.rpartition(".")[0]
+        yield path

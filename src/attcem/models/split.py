@@ -1,0 +1,160 @@
+"""A network cut in two: the encoder stays on the device, the decoder runs in the cloud."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, overload
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from attcem.models.bottleneck import Bottleneck
+from attcem.models.cutting import cut_module
+from attcem.models.named import ImageData, build_halves, measure_normalisation, named_spec
+from attcem.naming import check_options
+
+
+class Split(nn.Module):
+    """Encoder and decoder with disjoint parameters, and what is needed to build them again."""
+
+    spec: dict[str, Any] | None
+    """JSON-able description for `build_split`; None when the user's own module was cut."""
+    latent_shape: tuple[int, ...]
+    """Shape of one clean latent, without the batch."""
+    classes: int
+    record: Any
+    """How it was trained, for results: set by `fit`, None before."""
+
+    def __init__(
+        self,
+        encoder: nn.Module,
+        decoder: nn.Module,
+        *,
+        latent_shape: tuple[int, ...],
+        classes: int,
+        spec: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__()
+        self.encoder, self.decoder = encoder, decoder
+        self.latent_shape, self.classes, self.spec = tuple(latent_shape), classes, spec
+        self.record = None
+
+    def forward(self, x: Float[Tensor, "b ..."]) -> Float[Tensor, "b classes"]:
+        """Logits along the clean path: for tests. In deployment the latent passes a guard in between."""
+        return self.decoder(self.encoder(x))
+
+
+@overload
+def split(
+    model: str,
+    *,
+    data: ImageData | None = None,
+    shape: tuple[int, int, int] | None = None,
+    classes: int | None = None,
+    cut: int | None = None,
+    bottleneck: Bottleneck | Mapping[str, int] | int | None = None,
+    width: float | None = None,
+    activation: str | None = None,
+) -> Split: ...
+@overload
+def split(model: nn.Module, *, at: str, example: Tensor) -> Split: ...
+def split(
+    model: str | nn.Module,
+    *,
+    data: ImageData | None = None,
+    shape: tuple[int, int, int] | None = None,
+    classes: int | None = None,
+    cut: int | None = None,
+    bottleneck: Bottleneck | Mapping[str, int] | int | None = None,
+    width: float | None = None,
+    activation: str | None = None,
+    at: str | None = None,
+    example: Tensor | None = None,
+) -> Split:
+    """Cut a network in two: a named backbone after its unit number `cut`, or any module after its submodule `at`.
+
+    `split("vgg11_bn", data=data, cut=4, bottleneck=8)` builds a backbone (`attcem list backbones`) for the data, with
+    the data's normalisation inside the encoder; without data, give `shape` and `classes`. `cut` defaults to the
+    backbone's own choice, `width` to 1.0, `activation` to "sigmoid": a bounded latent, otherwise the network escapes
+    additive noise by scaling up.
+
+    `split(my_module, at="layer2", example=x)` cuts a module of yours, which keeps sharing its parameters with the two
+    halves, and proves on the batch `example` that they compose to the same function.
+    """
+    named: dict[str, Any] = {
+        "data": data,
+        "shape": shape,
+        "classes": classes,
+        "cut": cut,
+        "bottleneck": bottleneck,
+        "width": width,
+        "activation": activation,
+    }
+    own: dict[str, Any] = {"at": at, "example": example}
+    if isinstance(model, str):
+        refuse(own, f"split({model!r}) takes cut=, not {{}}: at= and example= cut a module of yours")
+        return split_named(model, **named)
+    if isinstance(model, nn.Module):
+        refuse(named, "split(module) takes at= and example=, not {}: that applies to a backbone given by name")
+        return split_own(model, **own)
+    raise ValueError(f"split takes the name of a backbone or an nn.Module, not {type(model).__name__}")
+
+
+def split_named(
+    name: str,
+    *,
+    data: ImageData | None,
+    shape: tuple[int, int, int] | None,
+    classes: int | None,
+    cut: int | None,
+    bottleneck: Bottleneck | Mapping[str, int] | int | None,
+    width: float | None,
+    activation: str | None,
+) -> Split:
+    """Build a backbone for the data (or the given shape and classes) and cut it."""
+    if data is not None:
+        refuse({"shape": shape, "classes": classes}, "leave out {}: data= already says it")
+        shape, classes = data.shape, data.classes
+    if shape is None or classes is None:
+        raise ValueError(f"split({name!r}) needs data=, or both shape=(channels, height, width) and classes=")
+    spec = named_spec(
+        name,
+        shape=shape,
+        classes=classes,
+        cut=cut,
+        bottleneck=bottleneck,
+        width=1.0 if width is None else width,
+        activation="sigmoid" if activation is None else activation,
+    )
+    encoder, decoder, latent_shape = build_halves(spec)
+    if data is not None:
+        measure_normalisation(encoder, data.private)
+    return Split(encoder, decoder, latent_shape=latent_shape, classes=classes, spec=spec)
+
+
+def split_own(module: nn.Module, *, at: str | None, example: Tensor | None) -> Split:
+    """Cut a user's module after one of its submodules."""
+    if at is None or example is None:
+        raise ValueError('split(module) needs at="name of a submodule" and example=a batch of its inputs')
+    halves = Split(**cut_module(module, at=at, example=example))
+    halves.training = module.training
+    return halves
+
+
+def build_split(spec: Mapping[str, Any]) -> Split:
+    """Rebuild a split from its spec, with fresh weights; these and the normalisation come from a checkpoint."""
+    keys = ("backbone", "shape", "classes", "cut", "bottleneck", "width", "activation")
+    check_options("spec", spec, keys)
+    missing = [key for key in keys if key not in spec]
+    if missing:
+        raise ValueError(f"spec lacks {', '.join(missing)}: it must be the .spec of a Split of a named backbone")
+    checked = named_spec(spec["backbone"], **{key: spec[key] for key in keys[1:]})
+    encoder, decoder, latent_shape = build_halves(checked)
+    return Split(encoder, decoder, latent_shape=latent_shape, classes=checked["classes"], spec=checked)
+
+
+def refuse(options: Mapping[str, Any], why: str) -> None:
+    """Raise when an option that does not apply was given."""
+    given = [f"{name}=" for name, value in options.items() if value is not None]
+    if given:
+        raise ValueError(why.format(" and ".join(given)))

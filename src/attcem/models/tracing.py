@@ -1,0 +1,161 @@
+"""A module's forward pass as a graph, with a note of where each call of a submodule ended and what it returned."""
+
+from __future__ import annotations
+
+import inspect
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, fx, nn
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a submodule: the last node of the graph when it returned, and the node it returned."""
+
+    path: str
+    end: fx.Node
+    output: fx.Node | None
+    """None when the submodule returned something other than one value."""
+
+
+class CallTracer(fx.Tracer):
+    """The usual symbolic tracer, which also keeps a list of calls."""
+
+    # otherwise what is computed from a buffer would be frozen into the graph
+    proxy_buffer_attributes = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[Call] = []
+
+    def call_module(
+        self, m: nn.Module, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Trace the call, then note where it ended."""
+        output = super().call_module(m, forward, args, kwargs)
+        end = next(iter(reversed(self.graph.nodes)))
+        returned = output.node if isinstance(output, fx.Proxy) else None
+        self.calls.append(Call(self.path_of_module(m), end, returned))
+        return output
+
+
+@contextmanager
+def undisturbed(module: nn.Module) -> Iterator[None]:
+    """Give modes and attributes back as they were: tracing writes constants onto the module it traces."""
+    modes = {child: child.training for child in module.modules()}
+    attributes = set(vars(module))
+    try:
+        yield
+    finally:
+        for child, mode in modes.items():
+            child.training = mode
+        for name in set(vars(module)) - attributes:
+            delattr(module, name)
+
+
+def trace(module: nn.Module) -> tuple[fx.Graph, list[Call]]:
+    """Graph and calls of a module in eval mode; an error if training would run another graph."""
+    with undisturbed(module):
+        training = trace_as_is(module.train())[0]
+    graph, calls = trace_as_is(module.eval())
+    lines, other_lines = node_lines(graph), node_lines(training)
+    if list(lines) != list(other_lines):
+        differing = (pair for pair in zip_longest(lines, other_lines) if pair[0] != pair[1])
+        odd = next(other_lines.get(training_line) or lines[line] for line, training_line in differing)
+        raise ValueError(
+            f"{type(module).__name__} runs another graph in training than in evaluation"
+            f" (at {describe(odd)}), and only one of them could be cut: replace what reads "
+            "self.training, such as F.dropout or F.batch_norm, by modules such as nn.Dropout or nn.BatchNorm2d"
+        )
+    return graph, calls
+
+
+def trace_as_is(module: nn.Module) -> tuple[fx.Graph, list[Call]]:
+    """Trace in the present mode; whatever goes wrong is reported with its line in the user's code."""
+    parameters = list(inspect.signature(module.forward).parameters.values())
+    defaults = {p.name: p.default for p in parameters[1:] if p.default is not p.empty}
+    tracer = CallTracer()
+    try:
+        graph = tracer.trace(module, concrete_args=defaults or None)
+    except Exception as error:
+        reason = next(iter(str(error).splitlines()), repr(error))
+        raise ValueError(
+            f"{type(module).__name__} cannot be traced{place(error)}: {reason}. Control flow must not depend on the "
+            "values or the shape of the input: write it without (torch.where instead of if), or cut it by hand: "
+            "attcem.models.Split(encoder, decoder, latent_shape=..., classes=...)"
+        ) from error
+    keep_first_input(module, graph)
+    return graph, tracer.calls
+
+
+def place(error: Exception) -> str:
+    """The innermost line outside torch and this file, where the user can change something."""
+    library = Path(torch.__file__).parent
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if library not in Path(frame.filename).parents and frame.filename not in (__file__, "<string>")
+    ]
+    return f" at {frames[-1].filename}:{frames[-1].lineno}, `{frames[-1].line}`" if frames else ""
+
+
+def keep_first_input(module: nn.Module, graph: fx.Graph) -> None:
+    """Remove optional inputs, which hold their defaults, and the assertions that tracing added for them."""
+    inputs = [node for node in graph.nodes if node.op == "placeholder"]
+    derived = set(inputs[1:])
+    for node in graph.nodes:
+        if derived.intersection(node.all_input_nodes):
+            derived.add(node)
+    for node in reversed(list(graph.nodes)):
+        if node in derived and not node.users and node.op != "output":
+            graph.erase_node(node)
+    left = [node for node in graph.nodes if node.op == "placeholder"]
+    if len(left) != 1:
+        raise ValueError(
+            f"{type(module).__name__} takes {len(left)} inputs ({', '.join(str(node.target) for node in left)}): "
+            "only a module of one input can be cut, so wrap it in one whose forward takes x alone"
+        )
+
+
+def node_lines(graph: fx.Graph) -> dict[str, fx.Node]:
+    """What each node computes, as text: two graphs are the same when these are."""
+    return {f"{node.name}: {node.op} {node.target} {node.args} {node.kwargs}": node for node in graph.nodes}
+
+
+def describe(node: fx.Node) -> str:
+    """A node's name and the submodule, or the input, that it comes from."""
+    if node.op == "placeholder":
+        return f"the input {str(node.target)!r}"
+    stack = node.meta.get("nn_module_stack") or {}
+    path = next(reversed(stack.values()))[0] if stack else ""
+    return f"{node.name!r} of {path!r}" if path else f"{node.name!r} of the outermost forward"
+
+
+class Faults(fx.Interpreter):
+    """Runs a graph on an example and notes for each node why its value could not be a latent, if so."""
+
+    def __init__(self, graph_module: fx.GraphModule, example: Tensor) -> None:
+        super().__init__(graph_module)
+        self.example, self.of = example.clone(), dict[str, str]()
+        # a blank example stays blank through many layers that do hide something
+        self.blank = bool(example.min() == example.max())
+        with torch.no_grad():
+            self.run(example.clone())
+
+    def run_node(self, n: fx.Node) -> Any:
+        """Run one node and judge its value."""
+        value = super().run_node(n)
+        if not isinstance(value, Tensor):
+            self.of[n.name] = f"gives a {type(value).__name__}, not a tensor"
+        elif not value.is_floating_point() or value.dim() < 2 or len(value) != len(self.example):
+            self.of[n.name] = f"gives {value.dtype} of shape {tuple(value.shape)}, not one float latent per image"
+        elif not self.blank and torch.equal(value.flatten(), self.example.flatten()):
+            self.of[n.name] = "gives the input itself, so the encoder would hide nothing"
+        return value

@@ -1,0 +1,59 @@
+"""What the backbones are built from: a builder's contract, convolution units, the head, initialisation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from torch import nn
+
+Backbone = Callable[[int, int, float], nn.Sequential]
+"""(channels_in, classes, width) → a Sequential of named units, of which a cut is a slice.
+
+Every channel count is multiplied by `width`; an attribute `cut` says how many units stay on the device by default.
+"""
+
+
+def scaled(channels: int, width: float) -> int:
+    """A channel count times the width, at least 1."""
+    return max(1, round(channels * width))
+
+
+def convolution(
+    channels_in: int,
+    channels_out: int,
+    *,
+    kernel: int = 3,
+    stride: int = 1,
+    groups: int = 1,
+    norm: bool = True,
+    activation: type[nn.Module] | None = nn.ReLU,
+) -> nn.Sequential:
+    """Convolution (+ batch norm) (+ activation) as one unit; padded so that stride 1 keeps the size."""
+    unit = nn.Sequential()
+    padding = (kernel - 1) // 2
+    unit.add_module(
+        "conv",
+        nn.Conv2d(channels_in, channels_out, kernel, stride, padding, groups=groups, bias=not norm),
+    )
+    if norm:
+        unit.add_module("norm", nn.BatchNorm2d(channels_out))
+    if activation is not None:
+        unit.add_module("act", activation(inplace=True))
+    return unit
+
+
+def head(channels_in: int, classes: int) -> nn.Sequential:
+    """Average over all positions, then one linear layer: any image size fits."""
+    return nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels_in, classes))
+
+
+def initialise(network: nn.Module) -> None:
+    """He initialisation by fan-out for convolutions, 1 and 0 for batch norm (arXiv:1502.01852)."""
+    for module in network.modules():
+        if isinstance(module, nn.Conv2d):
+            nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+            if module.bias is not None:
+                nn.init.zeros_(module.bias)
+        elif isinstance(module, nn.BatchNorm2d):
+            nn.init.ones_(module.weight)
+            nn.init.zeros_(module.bias)
