@@ -1,0 +1,111 @@
+"""The defence contract: four hooks with neutral defaults, and the chain that composes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from attcem.types import Batch, Latent, Released
+
+
+class Stage(IntEnum):
+    """Where in the release chain a defence acts (maths §4): a chain always releases in this order."""
+
+    NOISE = 1
+    LOCAL_DP = 2
+    DROPOUT = 3
+    PRUNING = 4
+    ADVERSARIAL = 5
+
+
+class Defence(nn.Module):
+    """Changes what leaves the device (`release`), how the encoder is trained (`penalty`), or both.
+
+    `lam` weighs the penalty's gradient in the encoder, `warmup` is the number of epochs before it starts.
+    """
+
+    stage: Stage = Stage.ADVERSARIAL
+    sigma: float = 0.0
+    lam: float = 1.0
+    warmup: int = 0
+
+    def setup(self, *, latent: Sequence[int], classes: int, sigma: float) -> None:
+        """Make parameters for these shapes; called once, before the optimiser exists."""
+
+    def release(self, z: Latent) -> Released:
+        """What leaves the device: in training, evaluation, attack and deployment alike."""
+        return z
+
+    def penalty(self, batch: Batch) -> Float[Tensor, ""]:
+        """A scalar that the encoder is trained to make small; it sees the clean latents."""
+        return batch.z.new_zeros(())
+
+    def observe(self, batch: Batch) -> None:
+        """Update own state after a training step: refit clusters, step an adversary."""
+
+    def __add__(self, other: Defence) -> Chain:
+        return Chain(self, other)
+
+    @property
+    def links(self) -> tuple[Defence, ...]:
+        """The single defences that this one is made of."""
+        return (self,)
+
+    @property
+    def penalises(self) -> bool:
+        """Whether training it has anything to minimise."""
+        return self.lam > 0 and type(self).penalty is not Defence.penalty
+
+
+class Chain(Defence):
+    """Several defences as one: released in the order of maths §4, penalised each with its own weight."""
+
+    def __init__(self, *defences: Defence) -> None:
+        super().__init__()
+        self.chained = nn.ModuleList(link for defence in defences for link in defence.links)
+
+    @property
+    def links(self) -> tuple[Defence, ...]:
+        """The chain's links in release order; links of one stage keep the order they were added in."""
+        return tuple(sorted(self.chained, key=lambda link: link.stage))  # type: ignore[arg-type]
+
+    @property
+    def sigma(self) -> float:  # type: ignore[override]
+        """Standard deviation of all Gaussian release noise together: variances add."""
+        return sum(link.sigma**2 for link in self.links) ** 0.5
+
+    @property
+    def penalises(self) -> bool:
+        """Whether any link has something to minimise."""
+        return any(link.penalises for link in self.links)
+
+    def setup(self, *, latent: Sequence[int], classes: int, sigma: float) -> None:
+        """Set up every link, each knowing the whole chain's noise."""
+        for link in self.links:
+            link.setup(latent=latent, classes=classes, sigma=sigma)
+
+    def release(self, z: Latent) -> Released:
+        """Apply every link in order."""
+        for link in self.links:
+            z = link.release(z)
+        return z
+
+    def penalty(self, batch: Batch) -> Float[Tensor, ""]:
+        """The weighted sum Σ λ_i · penalty_i, for reading; the trainer weighs each link's gradient itself."""
+        total = batch.z.new_zeros(())
+        for link in self.links:
+            if link.penalises:
+                total = total + link.lam * link.penalty(batch)
+        return total
+
+    def observe(self, batch: Batch) -> None:
+        """Let every link look."""
+        for link in self.links:
+            link.observe(batch)
+
+
+class Undefended(Defence):
+    """Releases the clean latent: the baseline that every defence is measured against."""

@@ -1,0 +1,22 @@
+"""Gaussian noise on everything that leaves the device."""
+
+import torch
+
+from attcem.defences.base import Defence, Stage
+from attcem.types import Latent, Released
+
+
+class Noise(Defence):
+    """Adds fresh Gaussian noise at every release: z = ẑ + σ_n ε, ε ~ N(0, I)."""
+
+    stage = Stage.NOISE
+
+    def __init__(self, sigma: float = 0.1) -> None:
+        super().__init__()
+        if not 0 <= sigma < float("inf"):
+            raise ValueError(f"noise sigma must be zero or positive, not {sigma}")
+        self.sigma = sigma
+
+    def release(self, z: Latent) -> Released:
+        """Never the same twice, in training and evaluation alike."""
+        return z + self.sigma * torch.randn_like(z)
