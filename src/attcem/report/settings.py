@@ -1,0 +1,146 @@
+"""Settings: runs that differ only in their seed, with a name a reader understands."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from attcem.report.numbers import is_number, mean
+from attcem.types import Result, Scores
+
+SYMBOLS = {"sigma": "σ", "lam": "λ", "epsilon": "ε", "eps": "ε", "delta": "δ", "gamma": "γ"}
+
+
+def section(config: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """One part of a config as a dict, whatever was written there."""
+    value = config.get(name)
+    if isinstance(value, Mapping):
+        return dict(value)
+    return {} if value is None else {"name": value}
+
+
+def defences(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Defence name → its options, without the entry that means no defence."""
+    written = config.get("defence") or {}
+    links = written if isinstance(written, list | tuple) else [written]
+    chain = {name: options for link in links for name, options in _named(link).items()}
+    return {name: options for name, options in chain.items() if name != "none"}
+
+
+def _named(link: Any) -> dict[str, Any]:
+    return dict(link) if isinstance(link, Mapping) else {str(link): {}}
+
+
+def defence_name(config: Mapping[str, Any]) -> str:
+    """The defence in a few words: "none", "noise σ=0.5", "noise σ=0.1 + bound assign=slot λ=16"."""
+    return " + ".join(" ".join([name, *_options(options)]) for name, options in defences(config).items()) or "none"
+
+
+def _options(options: Any) -> list[str]:
+    if isinstance(options, Mapping):
+        return [f"{SYMBOLS.get(key, key)}={_short(value)}" for key, value in options.items() if value is not None]
+    return [] if options is None else [_short(options)]
+
+
+def _short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested config → dotted key → value, seeds left out."""
+    flat: dict[str, Any] = {}
+    for key, value in config.items():
+        if key == "seed":
+            continue
+        inner = flatten(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {}
+        flat |= inner or {f"{prefix}{key}": value}
+    return flat
+
+
+def differences(config: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+    """What else than defence and seed differs, as "key=ours instead of theirs"."""
+    ours, theirs = flatten(config), flatten(other)
+    keys = [key for key in ours | theirs if key.split(".")[0] != "defence" and ours.get(key) != theirs.get(key)]
+    return [f"{key}={_short(ours.get(key))} instead of {_short(theirs.get(key))}" for key in keys]
+
+
+def recovered_share(scores: Scores, run: Result) -> float:
+    """1 − MSE / MSE of the mean image, at least 0: what an attack saw of all there is beyond the average picture."""
+    average = run.baselines.get("mean_image")
+    if average is None or not average.mse > 0 or not is_number(scores.mse):
+        return float("nan")
+    return max(0.0, 1 - scores.mse / average.mse)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One or more runs of the same config, each with its own seed; numbers are means over the runs."""
+
+    runs: tuple[Result, ...]
+    name: str
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The config that the runs share, but for the seed."""
+        return self.runs[0].config
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Data set and backbone: only runs in the same place are compared."""
+        data, model = section(self.config, "data"), section(self.config, "model")
+        return str(data.get("name", "data")), str(model.get("backbone", model.get("name", "model")))
+
+    @property
+    def undefended(self) -> bool:
+        """Whether nothing stands between encoder and cloud."""
+        return not defences(self.config)
+
+    @property
+    def seeds(self) -> int:
+        """How many different seeds were run."""
+        return len({run.seed for run in self.runs})
+
+    @property
+    def accuracy(self) -> float:
+        """Accuracy of the cloud half on real images."""
+        return mean([run.accuracy for run in self.runs])
+
+    @property
+    def mse(self) -> float:
+        """Worst-case MSE: the best attack per image."""
+        return mean([run.worst.mse for run in self.runs])
+
+    @property
+    def recovered(self) -> float:
+        """Recovered share of the worst case."""
+        return mean([recovered_share(run.worst, run) for run in self.runs])
+
+    def baseline_mse(self, name: str) -> float:
+        """MSE of a baseline."""
+        return mean([run.baselines[name].mse for run in self.runs if name in run.baselines])
+
+    def label(self, run: Result) -> str:
+        """The name of one of the runs."""
+        return f"{self.name}, seed {run.seed}" if len(self.runs) > 1 else self.name
+
+
+def settings_of(results: Sequence[Result]) -> list[Setting]:
+    """Group runs by config without seeds; undefended first, then in order of appearance."""
+    groups: dict[str, list[Result]] = {}
+    for run in results:
+        groups.setdefault(json.dumps(flatten(run.config), sort_keys=True, default=str), []).append(run)
+    settings = [
+        Setting(tuple(sorted(runs, key=lambda run: run.seed)), defence_name(runs[0].config)) for runs in groups.values()
+    ]
+    return sorted((_told_apart(setting, settings) for setting in settings), key=lambda s: not s.undefended)
+
+
+def _told_apart(setting: Setting, settings: Iterable[Setting]) -> Setting:
+    """Add to a name that several settings share what tells this one from the others."""
+    twins = [s for s in settings if s is not setting and (s.name, s.place) == (setting.name, setting.place)]
+    ours = flatten(setting.config)
+    keys = {key for twin in twins for key in ours if ours[key] != flatten(twin.config).get(key)}
+    telling = ", ".join(f"{key}={_short(ours[key])}" for key in ours if key in keys)
+    return replace(setting, name=f"{setting.name} ({telling})") if telling else setting

@@ -1,0 +1,49 @@
+import json
+
+import numpy as np
+import pytest
+
+from attcem.report import load_results, write_report
+from attcem.report.page import render
+
+from .made import make_result
+
+
+def test_round_trip_through_files(tmp_path):
+    results = [
+        make_result(),
+        make_result(mse=0.0231, defence={"noise": {"sigma": 0.5}}, flags=("loss still falling",)),
+        make_result(pictures=0, epochs=0, seed=2),
+        make_result(data={"name": "cifar10"}, channels=3),
+    ]
+    for i, run in enumerate(results):
+        run.save(tmp_path / "runs" / f"deep{i % 2}" / str(i))
+    back = load_results([tmp_path / "runs", tmp_path / "runs" / "deep0"])
+    assert sorted(json.dumps(run.to_json()) for run in back) == sorted(json.dumps(run.to_json()) for run in results)
+    path = write_report(back, tmp_path / "new" / "report.html")
+    assert path.read_text() == render(back)
+    assert [file.name for file in path.parent.iterdir()] == ["report.html"]
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_a_result_keeps_its_arrays(tmp_path, channels):
+    run = make_result(channels=channels, mse=0.0231)
+    run.save(tmp_path)
+    (back,) = load_results(tmp_path)
+    assert back.worst.mse.p95 == run.worst.mse.p95
+    assert set(back.gallery) == set(run.gallery)
+    for name, pictures in run.gallery.items():
+        np.testing.assert_array_equal(back.gallery[name], pictures)
+    np.testing.assert_array_equal(back.per_image["ridge/mse"], run.per_image["ridge/mse"])
+
+
+def test_result_reports_itself(tmp_path):
+    assert "no defence" in make_result().report(tmp_path / "one.html").read_text()
+
+
+def test_nothing_found_says_what_to_type(tmp_path):
+    for paths in ([tmp_path], [tmp_path / "missing"], []):
+        with pytest.raises(ValueError, match="attcem run"):
+            load_results(paths)
+    with pytest.raises(ValueError, match="attcem run"):
+        write_report([], tmp_path / "report.html")

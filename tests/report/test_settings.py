@@ -1,0 +1,51 @@
+import pytest
+
+from attcem.report.settings import defence_name, recovered_share, settings_of
+
+from .made import make_result
+
+
+@pytest.mark.parametrize(
+    ("defence", "name"),
+    [
+        ({}, "none"),
+        (None, "none"),
+        ("none", "none"),
+        ({"none": {}}, "none"),
+        ({"noise": {"sigma": 0.5}}, "noise σ=0.5"),
+        ({"noise": {"sigma": 0.1}, "bound": {"lam": 16, "width": None}}, "noise σ=0.1 + bound λ=16"),
+        ([{"noise": {"sigma": 1.0}}, {"topk": 0.25}], "noise σ=1 + topk 0.25"),
+    ],
+)
+def test_defences_have_readable_names(defence, name):
+    assert defence_name({"defence": defence}) == name
+
+
+def test_a_config_without_anything_still_has_a_place():
+    run = make_result()
+    run.config = {}
+    (setting,) = settings_of([run])
+    assert (setting.name, setting.place, setting.undefended) == ("none", ("data", "model"), True)
+
+
+def test_only_the_seed_may_differ_within_a_setting():
+    runs = [make_result(seed=1), make_result(seed=0), make_result(model={"backbone": "vgg11_bn", "cut": 6})]
+    settings = settings_of(runs)
+    assert [[run.seed for run in setting.runs] for setting in settings] == [[0, 1], [0]]
+    assert settings[1].name == "none (model.cut=6)"
+
+
+def test_undefended_comes_first():
+    assert [s.undefended for s in settings_of([make_result(defence={"noise": 1}), make_result()])] == [True, False]
+
+
+@pytest.mark.parametrize(("mse", "share"), [(0.0, 1.0), (0.02, 0.75), (0.08, 0.0), (0.2, 0.0)])
+def test_recovered_share_is_clipped_at_zero(mse, share):
+    run = make_result(mse=mse)
+    assert recovered_share(run.worst, run) == pytest.approx(share)
+
+
+def test_recovered_share_without_mean_image_is_unknown():
+    run = make_result()
+    run.baselines = {}
+    assert recovered_share(run.worst, run) != recovered_share(run.worst, run)

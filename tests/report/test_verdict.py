@@ -1,0 +1,106 @@
+import math
+
+import pytest
+
+from attcem.report.settings import settings_of
+from attcem.report.verdict import Kind, flag_line, verdicts
+
+from .made import make_result
+
+NOISE = {"noise": {"sigma": 0.5}}
+
+
+def only_judgement(*results):
+    (verdict,) = verdicts(settings_of(results))
+    (judgement,) = verdict.judgements
+    return judgement
+
+
+@pytest.mark.parametrize(
+    ("mse", "accuracy", "kind"),
+    [
+        (0.070, 0.861, Kind.HIDES_MOST),
+        (0.030, 0.861, Kind.HIDES_SOME),
+        (0.0043, 0.888, Kind.NOTHING),
+        (0.002, 0.888, Kind.NOTHING),
+        (0.075, 0.780, Kind.COLLAPSED),
+        (0.004, 0.110, Kind.COLLAPSED),
+        (math.nan, 0.861, Kind.UNMEASURED),
+    ],
+)
+def test_a_defence_is_called_what_it_is(mse, accuracy, kind):
+    assert only_judgement(make_result(), make_result(mse=mse, accuracy=accuracy, defence=NOISE)).kind is kind
+
+
+def test_the_words_carry_the_numbers():
+    (verdict,) = verdicts(settings_of([make_result(), make_result(mse=0.0231, accuracy=0.861, defence=NOISE)]))
+    for piece in ("rebuilds the pictures", "0.0040", "0.0800", "95\xa0%", "0.889"):
+        assert piece in verdict.opening
+    for piece in ("noise σ=0.5", "0.0231", "71\xa0%", "0.861 instead of 0.889"):
+        assert piece in verdict.judgements[0].sentence
+
+
+def test_a_collapsed_classifier_is_no_defence():
+    sentence = only_judgement(make_result(), make_result(mse=0.08, accuracy=0.25, defence=NOISE)).sentence
+    assert "64\xa0points" in sentence
+    assert "a defence at 25\xa0% accuracy" in sentence
+    assert "is no defence" in sentence
+
+
+def test_near_chance_needs_no_reference():
+    assert only_judgement(make_result(accuracy=0.12, defence=NOISE)).kind is Kind.COLLAPSED
+
+
+def test_a_small_loss_of_accuracy_is_not_a_collapse():
+    assert only_judgement(make_result(), make_result(mse=0.07, accuracy=0.80, defence=NOISE)).kind is Kind.HIDES_MOST
+
+
+def test_no_undefended_run_is_said_plainly():
+    (verdict,) = verdicts(settings_of([make_result(defence=NOISE)]))
+    assert "no undefended run to compare with" in verdict.opening
+    assert verdict.judgements[0].kind is Kind.ALONE
+    assert "instead of" not in verdict.judgements[0].sentence
+
+
+def test_an_attack_that_fails_on_an_open_door_proves_nothing():
+    results = [make_result(mse=0.079), make_result(mse=0.0799, defence=NOISE)]
+    (verdict,) = verdicts(settings_of(results))
+    assert "say nothing about a defence" in verdict.opening
+    assert verdict.judgements[0].kind is Kind.WEAK_ATTACK
+
+
+def test_knowing_only_the_class_is_noticed():
+    learned = [only_judgement(make_result(), make_result(mse=mse, defence=NOISE)).sentence for mse in (0.050, 0.047)]
+    assert ["class alone" in sentence for sentence in learned] == [True, False]
+
+
+def test_runs_are_compared_with_the_undefended_run_most_like_them():
+    twin = make_result(accuracy=0.70, audit={"suite": "standard"})
+    judged = only_judgement(make_result(), twin, make_result(defence=NOISE, mse=0.03, audit={"suite": "standard"}))
+    assert "instead of 0.700" in judged.sentence
+    assert "Not like for like" not in judged.sentence
+
+
+def test_unlike_settings_are_named():
+    judged = only_judgement(make_result(), make_result(defence=NOISE, mse=0.03, audit={"suite": "standard"}))
+    assert "Not like for like: audit.suite=standard instead of quick." in judged.sentence
+
+
+def test_places_are_not_mixed():
+    other = make_result(defence=NOISE, data={"name": "cifar10"})
+    assert [(v.place[0], len(v.judgements)) for v in verdicts(settings_of([make_result(), other]))] == [
+        ("fashion", 0),
+        ("cifar10", 1),
+    ]
+
+
+def test_seeds_are_averaged():
+    runs = [make_result(mse=mse, seed=seed, defence=NOISE) for seed, mse in enumerate((0.02, 0.04))]
+    judged = only_judgement(make_result(), *runs)
+    assert "(mean of 2 seeds) it gets to MSE 0.0300" in judged.sentence
+
+
+def test_flags_are_counted():
+    clean, flagged = make_result(), make_result(flags=("too short", "too weak"))
+    assert flag_line([clean]) == ""
+    assert flag_line([clean, flagged]).startswith("This audit is flagged: 2 warnings in 1 of 2 runs.")
