@@ -1,0 +1,141 @@
+"""Draw private, validation, public and test: seeded, stratified by class, groups kept together."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from attcem.data.source import Source
+from attcem.types import Images
+
+PARTITIONS = ("private", "validation", "public", "test")
+
+Indices = dict[str, np.ndarray]
+"""Partition → positions in the source, training images first, then test images."""
+
+
+@dataclass(frozen=True)
+class Data:
+    """A data set in four disjoint parts: the defender's own, its validation, the attacker's, and the judge's."""
+
+    name: str
+    private: Images
+    validation: Images
+    public: Images
+    test: Images
+    class_names: tuple[str, ...]
+    draw: dict[str, Any]
+    """How it was drawn, for the record: seed, fractions, sizes, dropped images, sha256 of the indices."""
+
+    @property
+    def classes(self) -> int:
+        """Number of classes."""
+        return len(self.class_names)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Channels, height, width of one image."""
+        return self.private.shape
+
+
+def partition(
+    source: Source, name: str, *, seed: int = 0, public: float = 0.25, validation: float = 0.1, test: float = 0.2
+) -> Data:
+    """Draw the four parts; an official test set stays as it is, otherwise `test` is the share drawn for it.
+
+    `public` is the share of the remaining images that the attacker gets, `validation` that of what then remains.
+    """
+    fractions = {"test": test, "public": public, "validation": validation}
+    for key, fraction in fractions.items():
+        if not 0 < fraction < 1:
+            raise ValueError(f"{key}={fraction} is not between 0 and 1: give a share, such as {key}=0.2")
+    if seed < 0:
+        raise ValueError(f"seed={seed} is negative: give 0 or more")
+    official = source.y_test is not None
+    indices, dropped = draw(source.y_train, source.group, len(source.labels) - len(source.y_train), seed, fractions)
+    for key in PARTITIONS:
+        if not len(indices[key]):
+            raise ValueError(
+                f"{name}: the {key} part would be empty: give more images per class, or another share for it"
+            )
+    record = {
+        "seed": seed,
+        "fractions": fractions | ({"test": None} if official else {}),
+        "sizes": {key: len(indices[key]) for key in PARTITIONS},
+        "dropped": dropped,
+        "sha256": fingerprint(indices),
+    }
+    parts = {key: _images(source, indices[key]) for key in PARTITIONS}
+    return Data(name=name, **parts, class_names=source.class_names, draw=record)
+
+
+def draw(
+    labels: np.ndarray, group: np.ndarray | None, tested: int, seed: int, fractions: dict[str, float]
+) -> tuple[Indices, int]:
+    """Indices of each part, in random order, and how many training images were dropped.
+
+    One random key per image orders everything. The key of a group is that of its first image, its class that
+    image's label. Each class is a row of groups ordered by key and cut into test | public | validation | private.
+    Raw PCG64 bits are used because numpy promises them for ever, which it does not for its shuffles.
+    """
+    count = len(labels)
+    keys = np.random.PCG64(seed).random_raw(count)
+    group = np.arange(count) if group is None else group
+    official = np.arange(count, count + tested)
+    kept = np.flatnonzero(~np.isin(group[:count], group[count:]))
+    names = [key for key in ("test", "public", "validation") if key != "test" or not tested]
+
+    _, first, member_of = np.unique(group[kept], return_index=True, return_inverse=True)
+    sizes, strata, order = np.bincount(member_of), labels[kept][first], keys[kept][first]
+    piece_of = np.empty(len(sizes), dtype=np.int64)
+    for stratum in np.unique(strata):
+        row = np.flatnonzero(strata == stratum)
+        row = row[np.argsort(order[row], kind="stable")]
+        piece_of[row] = cut(sizes[row], [fractions[key] for key in names])
+    shuffled = np.argsort(keys[kept], kind="stable")
+    pieces = piece_of[member_of][shuffled]
+    indices = {key: kept[shuffled[pieces == piece]] for piece, key in enumerate([*names, "private"])}
+    return {"test": official} | indices, count - len(kept)
+
+
+def cut(sizes: np.ndarray, shares: Sequence[float]) -> np.ndarray:
+    """Cut a row of groups into consecutive pieces, each as near as it can be to its share of what remains.
+
+    Every piece gets at least one group as long as one can be left for each of the later pieces.
+
+    >>> cut(np.ones(10, dtype=int), [0.2, 0.5])
+    array([0, 0, 1, 1, 1, 1, 2, 2, 2, 2])
+    """
+    piece_of = np.full(len(sizes), len(shares))
+    start = 0
+    for piece, share in enumerate(shares):
+        rest = np.cumsum(sizes[start:])
+        most = len(rest) - (len(shares) - piece)
+        if most > 0:
+            taken = 1 + int(np.argmin(np.abs(rest[:most] - share * rest[-1])))
+            piece_of[start : start + taken] = piece
+            start += taken
+    return piece_of
+
+
+def fingerprint(indices: Indices) -> str:
+    """sha256 over the sorted indices of each part in turn."""
+    total = hashlib.sha256()
+    for key in PARTITIONS:
+        total.update(f"{key} {len(indices[key])}\n".encode() + np.sort(indices[key]).astype("<i8").tobytes())
+    return total.hexdigest()
+
+
+def _images(source: Source, indices: np.ndarray) -> Images:
+    """Copy the chosen images, from the training or the test arrays."""
+    count = len(source.y_train)
+    if source.x_test is not None and source.y_test is not None and indices[0] >= count:
+        x, y = source.x_test, source.y_test
+    else:
+        x, y = source.x_train[indices], source.y_train[indices]
+    return Images(torch.from_numpy(x), torch.from_numpy(y))

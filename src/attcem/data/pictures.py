@@ -1,0 +1,63 @@
+"""Decode picture files into uint8 arrays; an unreadable one is an error that names it."""
+
+import io
+import struct
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+from PIL import Image, UnidentifiedImageError
+
+from attcem.progress import bar
+
+# The plain raster formats only: some of Pillow's readers start other programs.
+FORMATS = ("PNG", "JPEG", "PPM", "BMP", "WEBP", "TIFF", "GIF")
+EXTENSIONS = (".png", ".jpg", ".jpeg", ".pgm", ".ppm", ".pnm", ".bmp", ".webp", ".tif", ".tiff", ".gif")
+GREY_MODES = ("1", "L", "LA", "I", "I;16", "F")
+UNREADABLE = (OSError, SyntaxError, ValueError, EOFError, struct.error, UnidentifiedImageError)
+
+Picture = tuple[str, bytes | Path]
+"""A name for messages, and the file or its content."""
+
+
+def is_picture(name: str) -> bool:
+    """Whether a file's name says that it holds a picture; names that start with a dot are a system's own."""
+    path = PurePosixPath(name)
+    return path.suffix.lower() in EXTENSIONS and not path.name.startswith(".")
+
+
+def open_picture(picture: Picture, *, load: bool = True) -> Image.Image:
+    """The decoded picture, or only its size and mode when `load` is false."""
+    name, content = picture
+    try:
+        image = Image.open(io.BytesIO(content) if isinstance(content, bytes) else content, formats=FORMATS)
+        if load:
+            image.load()
+    except (*UNREADABLE, Image.DecompressionBombError) as error:
+        raise ValueError(f"{name} cannot be read as a picture ({error}): replace or remove it") from error
+    return image
+
+
+def is_grey(image: Image.Image) -> bool:
+    """Whether a picture has no colour channels."""
+    return image.mode in GREY_MODES
+
+
+def to_array(image: Image.Image, *, size: tuple[int, int], grey: bool) -> np.ndarray:
+    """Height × width × channels, converted and resized (size is width, height) where it differs."""
+    if image.mode.startswith("I"):  # 16-bit grey: convert("L") would clip, not scale
+        image = Image.fromarray((np.asarray(image).clip(0, 65535) // 256).astype(np.uint8))
+    image = image.convert("L" if grey else "RGB")
+    image = image if image.size == size else image.resize(size, Image.Resampling.LANCZOS)
+    return np.asarray(image, dtype=np.uint8).reshape(size[1], size[0], -1)
+
+
+def stack(pictures: Sequence[Picture], *, size: tuple[int, int], grey: bool, progress: bool = False) -> np.ndarray:
+    """All pictures as one NHWC array; the array is made once, as a list of arrays would need twice the memory."""
+    images = np.empty((len(pictures), size[1], size[0], 1 if grey else 3), dtype=np.uint8)
+    with bar("decoding pictures", len(pictures), shown=progress) as show:
+        for index, picture in enumerate(pictures):
+            with open_picture(picture) as image:
+                images[index] = to_array(image, size=size, grey=grey)
+            show(index + 1)
+    return images

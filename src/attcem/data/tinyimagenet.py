@@ -1,0 +1,68 @@
+"""TinyImageNet: 200 of ImageNet's classes at 64x64; its val part, which has labels, is the test set."""
+
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+
+from attcem.data.archive import members
+from attcem.data.entry import Address, Published
+from attcem.data.pictures import Picture, is_picture, stack
+from attcem.data.source import Source
+
+SIZE = (64, 64)
+
+
+def parse(path: Path, progress: bool) -> Source:
+    """Collect the JPEGs, which are small, and decode them once all labels are known."""
+    train: list[tuple[str, Picture]] = []
+    val: dict[str, Picture] = {}
+    texts = {"val_annotations.txt": "", "words.txt": ""}
+    for name, content in members(path, progress=progress):
+        parts = PurePosixPath(name).parts
+        if parts[-1] in texts:
+            texts[parts[-1]] = content.decode("utf-8", "replace")
+        elif is_picture(name) and len(parts) >= 4 and parts[-4] == "train":
+            train.append((parts[-3], (name, content)))
+        elif is_picture(name) and parts[-3:-1] == ("val", "images"):
+            val[parts[-1]] = (name, content)
+    wnids = sorted({wnid for wnid, _ in train})
+    test = _annotated(texts["val_annotations.txt"], val, wnids)
+    if not train or not test:
+        raise ValueError(
+            f"{path.name} has no train/<class>/images or no annotated val/images: get the official archive"
+        )
+    train.sort(key=lambda labelled: (PurePosixPath(labelled[1][0]).name, labelled[0]))
+    return Source(
+        x_train=stack([picture for _, picture in train], size=SIZE, grey=False, progress=progress),
+        y_train=np.array([wnids.index(wnid) for wnid, _ in train]),
+        x_test=stack([picture for _, picture in test], size=SIZE, grey=False, progress=progress),
+        y_test=np.array([wnids.index(wnid) for wnid, _ in test]),
+        class_names=_first_words(texts["words.txt"], wnids),
+    )
+
+
+def _annotated(text: str, val: dict[str, Picture], wnids: list[str]) -> list[tuple[str, Picture]]:
+    """The val pictures with their classes, in the order of the annotations."""
+    labelled = []
+    for line in text.splitlines():
+        file, wnid, *_ = [*line.split("\t"), ""]
+        if file not in val:
+            raise ValueError(f"val_annotations.txt names {file!r}, which is not in the archive: download it again")
+        if wnid not in wnids:
+            raise ValueError(f"val_annotations.txt gives {file!r} the class {wnid!r}, which has no training images")
+        labelled.append((wnid, val[file]))
+    return labelled
+
+
+def _first_words(text: str, wnids: list[str]) -> tuple[str, ...]:
+    """words.txt has lines `wnid <tab> word, another word`."""
+    lines = (line.partition("\t") for line in text.splitlines())
+    words = {wnid: words.split(",")[0].strip() for wnid, _, words in lines}
+    return tuple(words.get(wnid) or wnid for wnid in wnids)
+
+
+TINYIMAGENET = Published(
+    "TinyImageNet, 100,000 + 10,000 colour 64x64 pictures of 200 things",
+    (Address("http://cs231n.stanford.edu/tiny-imagenet-200.zip", "md5:90528d7ca1a48142e341f4ef8d21d0de"),),
+    parse,
+)

@@ -1,0 +1,57 @@
+"""Progress on a terminal as a live bar, elsewhere as plain lines, so that logs stay readable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
+from rich.text import Text
+
+console = Console(stderr=True, highlight=False)
+
+
+class Rate(ProgressColumn):
+    """Units per second, where one step is worth `unit_size` units (images per batch, say)."""
+
+    def render(self, task: Task) -> Text:
+        """Blank until something was measured."""
+        speed = task.finished_speed or task.speed
+        return Text("" if speed is None else f"{speed * task.fields['unit_size']:,.0f} {task.fields['unit']}/s")
+
+
+@contextmanager
+def bar(
+    title: str, total: int | None, *, unit: str = "images", unit_size: float = 1, shown: bool = True
+) -> Iterator[Callable[..., None]]:
+    """Yield `show(done, **figures)`; the figures stand beside the bar with rate and time left."""
+    measures = (DownloadColumn(), TransferSpeedColumn()) if unit == "bytes" else (MofNCompleteColumn(), Rate())
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), TextColumn("{task.fields[figures]}"))
+    live = shown and console.is_terminal
+    with Progress(
+        *columns, *measures, TimeRemainingColumn(), console=console, transient=True, disable=not live
+    ) as bars:
+        task = bars.add_task(title, total=total, unit=unit, unit_size=unit_size, figures="")
+
+        def show(done: int, **figures: float) -> None:
+            text = "  ".join(f"{name} {value:.4g}" for name, value in figures.items())
+            bars.update(task, completed=done, figures=text)
+
+        yield show
+
+
+def say(text: str, *, shown: bool = True) -> None:
+    """One line that stays."""
+    if shown:
+        console.print(text, markup=False, soft_wrap=True)
