@@ -1,0 +1,154 @@
+"""What can be set, with types and defaults; nothing here needs torch, so that help is instant."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
+
+from attcem.naming import check_options
+
+C = TypeVar("C")
+
+
+@dataclass(frozen=True)
+class DataConfig:
+    """Which images, and how they are dealt to the device's owner, the attacker and the audit.
+
+    Args:
+        name: A data set of `attcem list data`, imagefolder:PATH or npz:PATH.
+        root: Where `attcem data get` put it; ATTCEM_DATA or ~/.cache/attcem if not given.
+        seed: Seed of the draw.
+        public: Share of the training images that the attacker owns.
+        validation: Share of the private images that only select the best epoch.
+        test: Share of all images kept for the audit, where the data set has no official test part.
+    """
+
+    name: str = "fashion"
+    root: str | None = None
+    seed: int = 0
+    public: float = 0.25
+    validation: float = 0.1
+    test: float = 0.2
+
+
+@dataclass(frozen=True)
+class BottleneckConfig:
+    """A narrow convolution as the device's last layer.
+
+    Args:
+        channels: Channels that leave the device.
+        stride: Spatial reduction.
+        kernel: Kernel size.
+    """
+
+    channels: int = 8
+    stride: int = 1
+    kernel: int = 3
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """The network and where it is cut.
+
+    Args:
+        backbone: A network of `attcem list backbones`.
+        cut: Number of units on the device; the backbone's own default if not given.
+        width: Factor on all channels; 0.25 makes CPU experiments ten times faster.
+        bottleneck: Narrow layer at the cut (a mapping, or its number of channels); none if not given.
+        activation: Activation at the cut; a bounded one keeps the network from outgrowing the noise.
+    """
+
+    backbone: str = "vgg11_bn"
+    cut: int | None = None
+    width: float = 1.0
+    bottleneck: BottleneckConfig | int | None = None
+    activation: Literal["none", "relu", "sigmoid", "tanh"] = "sigmoid"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.bottleneck, int):
+            object.__setattr__(self, "bottleneck", BottleneckConfig(self.bottleneck))
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """How the split network is trained.
+
+    Args:
+        epochs: Passes over the private images.
+        batch: Images per step.
+        recipe: modern (one cycle, few epochs) or original (SGD with three drops, as published).
+        lr: Learning rate; the recipe's own if not given.
+        weight_decay: Weight decay; the recipe's own if not given.
+        w_lr: Weigh penalties by 0.001/lr while lr is large (maths §3); the recipe's own if not given.
+        start_from: Run folder whose weights to fine-tune.
+        crop: Random shift in pixels.
+        flip: Random horizontal flip.
+        device: auto, cpu, cuda, cuda:1, mps.
+        precision: float32, float64, or bfloat16 (CUDA only).
+        tensorboard: Also write TensorBoard events (needs the tensorboard extra).
+    """
+
+    epochs: int = 12
+    batch: int = 128
+    recipe: Literal["modern", "original"] = "modern"
+    lr: float | None = None
+    weight_decay: float | None = None
+    w_lr: bool | None = None
+    start_from: str | None = None
+    crop: int = 4
+    flip: bool = True
+    device: str = "auto"
+    precision: Literal["float32", "float64", "bfloat16"] = "float32"
+    tensorboard: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"train.{name} must be at least 1, not {getattr(self, name)}")
+        if self.lr is not None and not self.lr > 0:
+            raise ValueError(f"train.lr must be positive, not {self.lr}")
+
+
+@dataclass(frozen=True)
+class AuditConfig:
+    """How hard the result is attacked.
+
+    Args:
+        suite: A suite of `attcem list suites`.
+        images: Number of test images to reconstruct; accuracy is always on all of them.
+        seed: Seed of the attacker.
+    """
+
+    suite: str = "quick"
+    images: int = 1000
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One experiment: data, network, defence, training and audit.
+
+    Args:
+        defence: Name → options, one entry per link of the chain; empty for none.
+        seed: Seed of weights, batches and noise.
+        name: What to call it in tables and in the run's folder; made from the settings if not given.
+    """
+
+    data: DataConfig = field(default_factory=DataConfig)
+    model: ModelConfig = field(default_factory=ModelConfig)
+    defence: dict[str, Any] = field(default_factory=dict)
+    train: TrainConfig = field(default_factory=TrainConfig)
+    audit: AuditConfig = field(default_factory=AuditConfig)
+    seed: int = 0
+    name: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain types, as written to config.yaml and result.json."""
+        return dataclasses.asdict(self)
+
+
+def with_options(config: C, options: dict[str, Any]) -> C:
+    """A copy of a configuration with some fields replaced; a wrong name is an error that names the nearest."""
+    check_options(type(config).__name__, options, [f.name for f in dataclasses.fields(config)])  # type: ignore[arg-type]
+    return dataclasses.replace(config, **options)  # type: ignore[type-var]

@@ -1,0 +1,33 @@
+"""Where and in which precision training runs, and how much memory it took."""
+
+from __future__ import annotations
+
+import resource
+from contextlib import AbstractContextManager, nullcontext
+
+import torch
+
+
+def place(device: str, precision: str) -> tuple[torch.device, torch.dtype, AbstractContextManager]:
+    """Device, dtype of weights, and the autocast context that a configuration asks for."""
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        where = torch.device(device)
+        torch.empty(0, device=where)
+    except (RuntimeError, AssertionError) as error:
+        raise ValueError(
+            f"device {device!r} cannot be used here ({str(error).splitlines()[0]}): try auto or cpu"
+        ) from None
+    if precision == "bfloat16":
+        if where.type != "cuda":
+            raise ValueError("precision bfloat16 needs a CUDA device (many CPUs crash on it): use float32")
+        return where, torch.float32, torch.autocast(where.type, torch.bfloat16)
+    return where, getattr(torch, precision), nullcontext()
+
+
+def peak_megabytes(device: torch.device) -> float:
+    """Peak memory of the accelerator, or of the process on a CPU."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device) / 2**20
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -1,0 +1,77 @@
+"""How task and penalty reach the weights: one backward pass through the encoder (maths §3)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
+
+from attcem.defences import Defence
+from attcem.models import Split
+from attcem.types import Batch
+
+
+@dataclass
+class StepReport:
+    """What one step saw."""
+
+    loss: Float[Tensor, ""]
+    correct: Int64[Tensor, ""]
+    batch: Batch
+    penalties: dict[str, float] = field(default_factory=dict)
+    lost_penalties: int = 0
+    penalty_seconds: float = 0.0
+
+
+def one_pass(
+    model: Split,
+    guard: Defence,
+    x: Float[Tensor, "b c h w"],
+    y: Int64[Tensor, " b"],
+    weight: Callable[[Defence], float],
+) -> StepReport:
+    """Fill every gradient with `grad(task) + weight · grad(penalty)`, the encoder visited once.
+
+    Task and penalties are differentiated to the latent, added there with their weights, and the sum is
+    backpropagated once. A defence's own parameters get the unweighted gradient of its penalty. A penalty of
+    weight 0 is not computed; one that is not finite is left out and counted.
+    """
+    z = model.encoder(x)
+    leaf = z.detach().requires_grad_()
+    logits = model.decoder(guard.release(leaf))
+    loss = F.cross_entropy(logits, y)
+    loss.backward()
+    # A release that ignores the latent leaves no gradient at it.
+    at_latent = torch.zeros_like(leaf) if leaf.grad is None else leaf.grad
+    report = StepReport(loss.detach(), (logits.detach().argmax(1) == y).sum(), Batch(x, y, leaf.detach()))
+
+    started = time.perf_counter()
+    for link in guard.links:
+        if link.penalises and (scale := weight(link)) > 0:
+            penalty = link.penalty(Batch(x, y, leaf))
+            if not torch.isfinite(penalty):
+                report.lost_penalties += 1
+                continue
+            report.penalties[type(link).__name__.lower()] = float(penalty.detach())
+            gradient = differentiate(penalty, leaf, [p for p in link.parameters() if p.requires_grad])
+            at_latent = at_latent + scale * gradient
+    report.penalty_seconds = time.perf_counter() - started
+
+    z.backward(at_latent)
+    return report
+
+
+def differentiate(penalty: Float[Tensor, ""], leaf: Tensor, own: list[nn.Parameter]) -> Tensor:
+    """Gradient of a penalty at the latent; the defence's own parameters receive theirs on the way."""
+    if not penalty.requires_grad:
+        return torch.zeros_like(leaf)
+    at_latent, *at_own = torch.autograd.grad(penalty, [leaf, *own], allow_unused=True)
+    for parameter, gradient in zip(own, at_own, strict=True):
+        if gradient is not None:
+            parameter.grad = gradient if parameter.grad is None else parameter.grad + gradient
+    return torch.zeros_like(leaf) if at_latent is None else at_latent

@@ -1,0 +1,49 @@
+"""A row per epoch: kept in memory, in history.csv, and in TensorBoard where asked for."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+from attcem.types import write_atomically
+
+
+class History:
+    """Collects the rows of a run and writes them where the run lives."""
+
+    def __init__(self, folder: Path | None, *, tensorboard: bool = False) -> None:
+        self.rows: list[dict[str, float]] = []
+        self.folder = folder
+        self.writer = open_tensorboard(folder) if tensorboard else None
+
+    def add(self, row: dict[str, float]) -> None:
+        """Keep one epoch's figures."""
+        self.rows.append(row)
+        if self.folder is not None:
+            text = io.StringIO(newline="")
+            writer = csv.DictWriter(text, fieldnames=list(dict.fromkeys(name for each in self.rows for name in each)))
+            writer.writeheader()
+            writer.writerows(self.rows)
+            write_atomically(self.folder / "history.csv", text.getvalue().encode())
+        if self.writer is not None:
+            for name, value in row.items():
+                self.writer.add_scalar(name, value, int(row["epoch"]))
+            self.writer.flush()
+
+    def close(self) -> None:
+        """Finish the TensorBoard file, if there is one."""
+        if self.writer is not None:
+            self.writer.close()
+
+
+def open_tensorboard(folder: Path | None) -> Any:
+    """A TensorBoard writer in the run's folder."""
+    if folder is None:
+        raise ValueError("tensorboard needs a folder to write to: give `out`")
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        raise ValueError("tensorboard is not installed: pip install 'attcem[tensorboard]'") from None
+    return SummaryWriter(str(folder / "tensorboard"))

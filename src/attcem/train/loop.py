@@ -1,0 +1,272 @@
+"""The training loop: one released graph, one backward pass through the encoder, best epoch by validation."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from attcem.config import TrainConfig, with_options
+from attcem.data import Data
+from attcem.data.loader import Augment, Loader
+from attcem.defences import Defence
+from attcem.models import Split
+from attcem.progress import bar, say
+from attcem.train.checkpoint import (
+    STATE,
+    State,
+    pack,
+    read_state,
+    read_tensors,
+    save_state,
+    unpack_modules,
+    unpack_optimiser,
+    write_state,
+)
+from attcem.train.device import peak_megabytes, place
+from attcem.train.gradients import one_pass
+from attcem.train.history import History
+from attcem.train.prediction import evaluate
+from attcem.train.schedule import Recipe, recipe_for
+
+
+def fit(
+    model: Split,
+    guard: Defence,
+    data: Data,
+    config: TrainConfig | None = None,
+    *,
+    seed: int = 0,
+    out: str | Path | None = None,
+    resume: bool = False,
+    progress: bool = True,
+    **options: Any,
+) -> State:
+    """Train a split network under a defence; the model ends with the weights of its best validated epoch.
+
+        set up the defence for this latent
+        for each epoch:
+            for each augmented batch of private images:
+                z = encoder(x); released = guard.release(z); loss = cross-entropy(decoder(released), y)
+                grad = grad(loss) + λ · w_lr · grad(penalty), mixed at the latent
+                step, unless something is not finite: then skip, count, and undo the batch's running statistics
+                guard.observe(batch)
+            validate on released latents; write a checkpoint
+        load the best epoch
+
+    `options` are fields of TrainConfig. With `out`, every epoch is kept there and `resume=True` goes on after the
+    last one, ending in the same weights as if never interrupted.
+    """
+    config = with_options(config or TrainConfig(), options)
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        run = Training(model, guard, data, config, seed, None if out is None else Path(out), progress)
+        run.start(resume)
+        while run.state.epoch < config.epochs:
+            run.epoch()
+        return run.finish()
+
+
+def first_candidate(guard: Defence, epochs: int) -> int:
+    """The first epoch that may be chosen as best.
+
+    Epochs before the penalty starts, and those it has barely shaped, are more accurate and leak more: choosing
+    them would quietly ship an undefended network. With a penalty only the second half after warm-up counts.
+    """
+    starts = [link.warmup for link in guard.links if link.penalises]
+    if not starts:
+        return 0
+    if max(starts) >= epochs:
+        raise ValueError(
+            f"the penalty starts after {max(starts)} epochs but training ends after {epochs}: raise epochs"
+        )
+    return (max(starts) + epochs) // 2
+
+
+class Training:
+    """The state of one call of `fit`, with one method per part of its pseudocode."""
+
+    def __init__(
+        self, model: Split, guard: Defence, data: Data, config: TrainConfig, seed: int, out: Path | None, progress: bool
+    ) -> None:
+        self.device, self.dtype, self.autocast = place(config.device, config.precision)
+        self.first_candidate = first_candidate(guard, config.epochs)
+        guard.setup(latent=model.latent_shape, classes=model.classes, sigma=guard.sigma)
+        self.model = model.to(self.device, self.dtype, memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self.guard = guard.to(self.device, self.dtype)
+        self.modules = {"model": self.model, "guard": self.guard}
+        self.data, self.config, self.seed, self.out, self.shown = data, config, seed, out, progress
+        augment = Augment(config.crop, config.flip)
+        self.loader = Loader(data.private, config.batch, device=self.device, augment=augment, seed=seed)
+        self.recipe: Recipe = recipe_for(config)
+        self.optimiser = self.recipe.optimiser(list(model.parameters()), list(guard.parameters()))
+        self.state = State(dataclasses.asdict(config), model.spec, seed)
+        self.best: dict[str, torch.Tensor] = {}
+        self.buffers = list(self.model.buffers())
+        self.history = History(out, tensorboard=config.tensorboard)
+
+    @property
+    def checkpoint(self) -> Path | None:
+        """Where checkpoints go, if anywhere."""
+        return None if self.out is None else self.out / "checkpoint"
+
+    def start(self, resume: bool) -> None:
+        """Begin at epoch 0, from other weights, or where a checkpoint stands."""
+        if self.config.start_from is not None:
+            source = Path(self.config.start_from) / "checkpoint"
+            unpack_modules({"model": self.model}, without_guard(read_tensors(source, read_state(source), "best")))
+        if self.checkpoint is None or not (self.checkpoint / STATE).exists():
+            return
+        if not resume:
+            raise ValueError(f"{self.out} already holds a run: resume it, or choose another folder")
+        state = read_state(self.checkpoint)
+        for name, mine in (("config", self.state.config), ("seed", self.seed), ("spec", self.state.spec)):
+            if getattr(state, name) != mine:
+                raise ValueError(
+                    f"{self.out} was trained with another {name}: {differences(getattr(state, name), mine)}"
+                )
+        self.state = state
+        self.history.rows = state.history
+        self.best = read_tensors(self.checkpoint, state, "best") if "best" in state.files else {}
+        if state.finished:
+            return
+        tensors = read_tensors(self.checkpoint, state, "last")
+        unpack_modules(self.modules, tensors)
+        unpack_optimiser(self.optimiser, tensors, state.optimiser)
+        say(f"resuming {self.out} after epoch {state.epoch} of {self.config.epochs}", shown=self.shown)
+
+    def epoch(self) -> None:
+        """Train one epoch, validate, and write a checkpoint."""
+        number = self.state.epoch
+        torch.manual_seed(self.seed * 1_000_003 + number)  # noise depends on the epoch only, so resuming repeats it
+        row = self.train(number)
+        row["val_loss"], row["val_accuracy"] = evaluate(self.model, self.guard, self.data.validation)
+        self.state.epoch = number + 1
+        better = number >= self.first_candidate and row["val_accuracy"] > self.state.best_accuracy
+        tensors, self.state.optimiser = pack(self.modules, self.optimiser)
+        if better:
+            self.state.best_epoch, self.state.best_accuracy = number + 1, row["val_accuracy"]
+            self.best = {name: tensor.detach().cpu().clone() for name, tensor in tensors.items()}
+        self.history.add(row)
+        self.state.history = self.history.rows
+        if self.checkpoint is not None:
+            save_state(self.checkpoint, self.state, tensors, best=better)
+        left = (self.config.epochs - number - 1) * row["seconds"]
+        say(
+            f"epoch {number + 1}/{self.config.epochs}  loss {row['loss']:.3f}  accuracy {row['accuracy']:.3f}  "
+            f"validation {row['val_accuracy']:.3f}  penalty {row['penalty']:.4g}  "
+            f"{row['images_per_second']:,.0f} images/s  {left:.0f} s left"
+            + (f"  {row['skipped']:.0f} batches skipped: not finite" if row["skipped"] else ""),
+            shown=self.shown,
+        )
+
+    def train(self, number: int) -> dict[str, float]:
+        """One pass over the private images."""
+        self.model.train(), self.guard.train()
+        steps = len(self.loader)
+        total = {
+            "loss": 0.0,
+            "correct": 0,
+            "seen": 0,
+            "penalty": 0.0,
+            "skipped": 0,
+            "lost_penalties": 0,
+            "in_penalty": 0.0,
+        }
+        started, rate = time.perf_counter(), 0.0
+        title = f"epoch {number + 1}/{self.config.epochs}"
+        with bar(title, steps, unit_size=self.config.batch, shown=self.shown) as show:
+            for step, (x, y) in enumerate(self.loader.epoch(number)):
+                rate = self.recipe.rate((number + step / steps) / self.config.epochs)
+                figures = self.step(x.to(self.dtype), y, rate, number)
+                for name, value in figures.items():
+                    total[name] += value
+                seen = max(1, total["seen"])
+                show(step + 1, loss=total["loss"] / seen, accuracy=total["correct"] / seen)
+        if total["skipped"] == steps:
+            raise ValueError(
+                f"every batch of epoch {number + 1} gave a loss or gradient that is not finite: lower train.lr, use "
+                "precision float32, or check the defence's penalty; the last checkpoint is intact"
+            )
+        seconds = time.perf_counter() - started
+        seen, taken = total["seen"], steps - total["skipped"]
+        return {
+            "epoch": number + 1,
+            "lr": rate,
+            "loss": total["loss"] / seen,
+            "accuracy": total["correct"] / seen,
+            "penalty": total["penalty"] / taken,
+            "skipped": total["skipped"],
+            "lost_penalties": total["lost_penalties"],
+            "penalty_share": total["in_penalty"] / seconds,
+            "seconds": seconds,
+            "images_per_second": seen / seconds,
+        }
+
+    def step(self, x: torch.Tensor, y: torch.Tensor, rate: float, epoch: int) -> dict[str, float]:
+        """One batch: gradients, then a step, unless anything is not finite."""
+        for group in self.optimiser.param_groups:
+            group["lr"] = rate
+        w_lr = self.recipe.penalty_weight(rate, self.config.start_from is not None)
+        before = [buffer.clone() for buffer in self.buffers]
+        self.optimiser.zero_grad(set_to_none=True)
+        with self.autocast:
+            report = one_pass(
+                self.model, self.guard, x, y, lambda link: link.lam * w_lr if epoch >= link.warmup else 0.0
+            )
+        norm = torch.nn.utils.clip_grad_norm_(
+            [p for group in self.optimiser.param_groups for p in group["params"]], self.recipe.clip
+        )
+        if not (math.isfinite(report.loss) and math.isfinite(norm)):
+            for buffer, old in zip(self.buffers, before, strict=True):
+                buffer.copy_(old)
+            return {"skipped": 1, "lost_penalties": report.lost_penalties}
+        self.optimiser.step()
+        self.guard.observe(report.batch)
+        return {
+            "loss": float(report.loss) * len(y),
+            "correct": int(report.correct),
+            "seen": len(y),
+            "penalty": sum(report.penalties.values()),
+            "lost_penalties": report.lost_penalties,
+            "in_penalty": report.penalty_seconds,
+        }
+
+    def finish(self) -> State:
+        """Load the best epoch and note what training cost."""
+        unpack_modules(self.modules, self.best)
+        if not self.state.finished:
+            rows = self.state.history
+            self.state.finished = True
+            self.state.cost = {
+                "train_s": sum(row["seconds"] for row in rows),
+                "step_ms": 1000 * sum(row["seconds"] for row in rows) / (len(rows) * len(self.loader)),
+                "surrogate_share": sum(row["penalty_share"] for row in rows) / len(rows),
+                "peak_mb": peak_megabytes(self.device),
+                "skipped_batches": sum(row["skipped"] for row in rows),
+                "lost_penalties": sum(row["lost_penalties"] for row in rows),
+            }
+            if self.checkpoint is not None:
+                self.state.files.pop("last", None)
+                write_state(self.checkpoint, self.state)
+        self.model.eval(), self.guard.eval()
+        self.model.record = self.state
+        self.history.close()
+        return self.state
+
+
+def without_guard(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Only the split network's tensors."""
+    return {name: tensor for name, tensor in tensors.items() if name.startswith("model.")}
+
+
+def differences(theirs: Any, mine: Any) -> str:
+    """What differs, in a few words."""
+    if isinstance(theirs, dict) and isinstance(mine, dict):
+        keys = [key for key in {**theirs, **mine} if theirs.get(key) != mine.get(key)]
+        return ", ".join(f"{key} was {theirs.get(key)!r}, now {mine.get(key)!r}" for key in keys)
+    return f"was {theirs!r}, now {mine!r}"

@@ -1,0 +1,28 @@
+"""Task performance as the cloud would measure it: on released latents of real images."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+
+from attcem.data.loader import in_order
+from attcem.defences import Defence
+from attcem.models import Split
+from attcem.types import Images
+
+
+@torch.no_grad()
+def evaluate(model: Split, guard: Defence, images: Images, *, batch: int = 256) -> tuple[float, float]:
+    """Mean cross-entropy and accuracy (Prec@1) of the cloud half on what the device releases."""
+    if not len(images):
+        raise ValueError("nothing to evaluate: the partition is empty")
+    modes = model.training, guard.training
+    model.eval(), guard.eval()
+    where = next(model.parameters())
+    loss, correct = 0.0, 0
+    for x, y in in_order(images, batch, where.device):
+        logits = model.decoder(guard.release(model.encoder(x.to(where.dtype))))
+        loss += F.cross_entropy(logits, y, reduction="sum").item()
+        correct += int((logits.argmax(1) == y).sum())
+    model.train(modes[0]), guard.train(modes[1])
+    return loss / len(images), correct / len(images)

@@ -1,0 +1,67 @@
+"""Recipes: an optimiser's settings and a learning rate that depends only on how far training is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import torch
+from torch import nn
+
+from attcem.config import TrainConfig
+from attcem.naming import look_up
+
+
+def multi_step(progress: float, drops: tuple[float, ...] = (0.25, 0.5, 0.75), gamma: float = 0.2) -> float:
+    """Constant, times gamma after each drop: γ^(number of drops passed)."""
+    return gamma ** sum(progress >= drop for drop in drops)
+
+
+def one_cycle(progress: float, rise: float = 0.2) -> float:
+    """Linear rise to 1, then a half cosine down to 0."""
+    if progress < rise:
+        return progress / rise + 1e-3
+    return 0.5 * (1 + math.cos(math.pi * (progress - rise) / (1 - rise)))
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """SGD with momentum and a schedule; `clip` bounds the gradient's norm."""
+
+    lr: float
+    weight_decay: float
+    nesterov: bool
+    factor: Callable[[float], float]
+    w_lr: bool
+    clip: float = math.inf
+
+    def rate(self, progress: float) -> float:
+        """Learning rate when this share of training is done."""
+        return self.lr * self.factor(progress)
+
+    def penalty_weight(self, rate: float, fine_tuning: bool) -> float:
+        """w_lr of maths §3: 1 if lr < 4.1e-4 or fine-tuning, else 0.001 / lr."""
+        if not self.w_lr or fine_tuning or rate < 4.1e-4:
+            return 1.0
+        return 0.001 / rate
+
+    def optimiser(self, weights: list[nn.Parameter], guard: list[nn.Parameter]) -> torch.optim.Optimizer:
+        """Two groups from step 1: the split network, and the defence's own parameters without weight decay."""
+        groups: list[dict] = [{"params": weights, "weight_decay": self.weight_decay}]
+        if guard:
+            groups.append({"params": guard, "weight_decay": 0.0})
+        return torch.optim.SGD(groups, lr=self.lr, momentum=0.9, nesterov=self.nesterov)
+
+
+RECIPES = {
+    "modern": Recipe(lr=0.1, weight_decay=5e-4, nesterov=True, factor=one_cycle, w_lr=False, clip=5.0),
+    "original": Recipe(lr=0.05, weight_decay=5e-4, nesterov=False, factor=multi_step, w_lr=True),
+}
+
+
+def recipe_for(config: TrainConfig) -> Recipe:
+    """The named recipe with whatever the configuration overrides."""
+    recipe = look_up("recipe", config.recipe, RECIPES)
+    given = {name: getattr(config, name) for name in ("lr", "weight_decay", "w_lr")}
+    return replace(recipe, **{name: value for name, value in given.items() if value is not None})

@@ -1,0 +1,150 @@
+"""Nothing is lost: kill -9 and resume, damaged files, foreign runs."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from attcem.defences import Noise, Undefended
+from attcem.models import build_split, split
+from attcem.train import fit, read_state, read_tensors
+from tests.probes import Scaled
+
+RUN = """
+import sys, torch
+from tests.conftest import shrink
+from tests.probes import Scaled
+from attcem.data import load_data
+from attcem.defences import Noise
+from attcem.models import split
+from attcem.train import fit
+torch.set_num_threads(1)
+data = shrink(load_data("fashion"), private=1280, validation=100, public=100, test=100)
+torch.manual_seed(0)
+model = split("vgg11_bn", data=data, cut=4, bottleneck=8, width=0.125)
+fit(model, Noise(0.1) + Scaled(lam=0.1), data, epochs=6, out=sys.argv[1], resume=True)
+"""
+
+
+def start(out: Path) -> subprocess.Popen:
+    root = Path(__file__).parents[2]
+    return subprocess.Popen([sys.executable, "-c", RUN, str(out)], cwd=root, stderr=subprocess.PIPE, text=True)
+
+
+def best_tensors(out: Path) -> dict[str, torch.Tensor]:
+    return read_tensors(out / "checkpoint", read_state(out / "checkpoint"), "best")
+
+
+def kill_after_epochs(out: Path, epochs: int, how: signal.Signals) -> None:
+    process, state = start(out), out / "checkpoint" / "state.json"
+    deadline = time.time() + 120
+    while time.time() < deadline and process.poll() is None:
+        if state.exists() and json.loads(state.read_text())["epoch"] >= epochs:
+            break
+        time.sleep(0.005)
+    process.send_signal(how)
+    process.wait(60)
+    assert not json.loads(state.read_text())["finished"], "it finished before it could be killed"
+
+
+def test_killed_and_interrupted_runs_resume_to_bit_identical_weights(tmp_path):
+    whole = start(tmp_path / "whole")
+    assert whole.wait(300) == 0, whole.stderr.read()
+    broken = tmp_path / "broken"
+    kill_after_epochs(broken, 1, signal.SIGKILL)
+    kill_after_epochs(broken, 3, signal.SIGINT)
+    rest = start(broken)
+    assert rest.wait(300) == 0
+    assert "resuming" in rest.stderr.read()
+    expected, found = best_tensors(tmp_path / "whole"), best_tensors(broken)
+    assert expected.keys() == found.keys()
+    assert all(torch.equal(expected[name], found[name]) for name in expected)
+    assert not list(broken.rglob("*.part")), "a half-written file was left behind"
+    assert len(list((broken / "checkpoint").glob("*.safetensors"))) == 1
+
+
+@pytest.fixture
+def trained(small, network, tmp_path):
+    fit(network, Noise(0.1), small, epochs=1, out=tmp_path, progress=False)
+    return tmp_path
+
+
+def test_resuming_a_finished_run_only_loads_it(trained, small, network):
+    again = build_split(network.spec)
+    state = fit(again, Noise(0.1), small, epochs=1, out=trained, resume=True, progress=False)
+    assert state.finished and all(
+        torch.equal(a, b) for a, b in zip(again.state_dict().values(), network.state_dict().values(), strict=True)
+    )
+
+
+def test_a_folder_in_use_is_not_overwritten(trained, small, network):
+    with pytest.raises(ValueError, match="already holds a run"):
+        fit(network, Noise(0.1), small, epochs=1, out=trained, progress=False)
+
+
+@pytest.mark.parametrize(("options", "named"), [({"batch": 64}, "batch was 128, now 64"), ({"seed": 3}, "seed")])
+def test_resuming_with_other_settings_says_what_differs(trained, small, network, options, named):
+    with pytest.raises(ValueError, match=named):
+        fit(network, Noise(0.1), small, epochs=1, out=trained, resume=True, progress=False, **options)
+
+
+def test_damaged_files_are_refused_by_name(trained, small, network):
+    (path,) = (trained / "checkpoint").glob("*.safetensors")
+    path.write_bytes(path.read_bytes()[:-7])
+    with pytest.raises(ValueError, match=r"epoch-0001\.safetensors is damaged"):
+        fit(network, Noise(0.1), small, epochs=1, out=trained, resume=True, progress=False)
+    path.unlink()
+    with pytest.raises(ValueError, match="cannot be read"):
+        fit(network, Noise(0.1), small, epochs=1, out=trained, resume=True, progress=False)
+    (trained / "checkpoint" / "state.json").write_text('{"epoch": 1')
+    with pytest.raises(ValueError, match=r"state\.json is damaged"):
+        fit(network, Noise(0.1), small, epochs=1, out=trained, resume=True, progress=False)
+
+
+def test_a_crash_while_writing_leaves_the_old_state(trained, small, network, monkeypatch):
+    from attcem.train import checkpoint
+
+    state = read_state(trained / "checkpoint")
+    before = best_tensors(trained)
+
+    def crash(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "fsync", crash)
+    state.epoch = 2
+    with pytest.raises(OSError, match="disk full"):
+        checkpoint.save_state(trained / "checkpoint", state, {"model.x": torch.ones(3)}, best=True)
+    monkeypatch.undo()
+    after = best_tensors(trained)
+    assert read_state(trained / "checkpoint").epoch == 1
+    assert all(torch.equal(before[name], after[name]) for name in before)
+
+
+def test_a_checkpoint_of_another_network_is_refused(trained, small):
+    torch.manual_seed(0)
+    other = split("vgg11_bn", data=small, cut=4, bottleneck=4, width=0.125)
+    with pytest.raises(ValueError, match="another spec"):
+        fit(other, Noise(0.1), small, epochs=1, out=trained, resume=True, progress=False)
+
+
+def test_optimiser_and_defence_state_come_back(small, network, tmp_path):
+    class Stop(Exception):
+        pass
+
+    class Stopping(Scaled):
+        def observe(self, batch):
+            self.seen = getattr(self, "seen", 0) + 1
+            if self.seen == 7:
+                raise Stop
+
+    with pytest.raises(Stop):
+        fit(network, Stopping(), small, epochs=3, out=tmp_path, progress=False)
+    names = set(read_tensors(tmp_path / "checkpoint", read_state(tmp_path / "checkpoint"), "last"))
+    assert "guard.gain" in names and any(name.startswith("optimiser.") for name in names)
+    assert Undefended().state_dict() == {}

@@ -1,0 +1,96 @@
+"""One pass through the encoder gives the gradients of the two-pass original."""
+
+import copy
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attcem.defences import Noise, Undefended
+from attcem.models import split
+from attcem.train.gradients import one_pass
+from attcem.types import Batch
+from tests.probes import Blank, Poison, Scaled, Shrink
+
+
+def two_passes(model, guard, x, y, weight):
+    """The slow, obvious way: differentiate the task through everything, then each penalty through the encoder."""
+    own = {link: list(link.parameters()) for link in guard.links}
+    z = model.encoder(x)
+    F.cross_entropy(model.decoder(guard.release(z)), y).backward()
+    for link in guard.links:
+        if link.penalises and weight(link) > 0:
+            stashed = {p: p.grad for p in model.encoder.parameters()}
+            for p in stashed:
+                p.grad = None
+            link.penalty(Batch(x, y, model.encoder(x))).backward()
+            for p, task in stashed.items():
+                p.grad = task + weight(link) * p.grad
+    return {**own}
+
+
+def gradients(model, guard):
+    named = [*model.named_parameters(), *guard.named_parameters()]
+    return {name: None if p.grad is None else p.grad.clone() for name, p in named}
+
+
+@settings(max_examples=10, deadline=None)
+@given(batch=st.integers(2, 9), lam=st.floats(0.01, 20), w_lr=st.sampled_from([1.0, 0.02]), seed=st.integers(0, 99))
+def test_one_pass_equals_two(batch, lam, w_lr, seed):
+    torch.manual_seed(seed)
+    model = split("vgg11", shape=(1, 28, 28), classes=4, cut=4, bottleneck=3, width=0.05).double()
+    guard = Noise(0.2) + Scaled(lam=lam) + Shrink(lam=0.5)
+    guard.setup(latent=model.latent_shape, classes=4, sigma=0.2)
+    guard.double()
+    x, y = torch.rand(batch, 1, 28, 28, dtype=torch.double), torch.randint(0, 4, (batch,))
+    other_model, other_guard = copy.deepcopy(model), copy.deepcopy(guard)
+    torch.manual_seed(1)
+    one_pass(model, guard, x, y, lambda link: link.lam * w_lr)
+    torch.manual_seed(1)
+    two_passes(other_model, other_guard, x, y, lambda link: link.lam * w_lr)
+    slow = gradients(other_model, other_guard)
+    for name, fast in gradients(model, guard).items():
+        torch.testing.assert_close(fast, slow[name], atol=1e-10, rtol=1e-10)
+        assert fast.abs().sum() > 0, name
+
+
+def make(guard):
+    torch.manual_seed(0)
+    model = split("vgg11_bn", shape=(1, 28, 28), classes=4, cut=4, bottleneck=3, width=0.05)
+    guard.setup(latent=model.latent_shape, classes=4, sigma=guard.sigma)
+    return model, guard, torch.rand(6, 1, 28, 28), torch.arange(6) % 4
+
+
+def test_a_defences_own_parameters_never_feel_lambda():
+    found = []
+    for lam in (1.0, 50.0):
+        model, guard, x, y = make(Scaled(lam=lam))
+        one_pass(model, guard, x, y, lambda link: link.lam)
+        found.append(guard.gain.grad)
+    assert torch.equal(*found)
+
+
+def test_a_blank_release_still_trains_the_decoder_and_leaves_the_encoder_alone():
+    model, guard, x, y = make(Blank())
+    one_pass(model, guard, x, y, lambda link: 1.0)
+    assert all(not p.grad.any() for p in model.encoder.parameters())
+    assert any(p.grad.any() for p in model.decoder.parameters())
+
+
+def test_a_penalty_that_is_not_finite_is_left_out_and_counted():
+    model, guard, x, y = make(Poison(penalty_at=[1]))
+    report = one_pass(model, guard, x, y, lambda link: 1.0)
+    assert report.lost_penalties == 1 and report.penalties == {}
+    model_clean, clean, x, y = make(Undefended())
+    one_pass(model_clean, clean, x, y, lambda link: 1.0)
+    for mine, theirs in zip(model.parameters(), model_clean.parameters(), strict=True):
+        torch.testing.assert_close(mine.grad, theirs.grad)
+
+
+@pytest.mark.parametrize("weight", [0.0, 1.0])
+def test_a_penalty_of_weight_zero_is_not_computed(weight):
+    model, guard, x, y = make(Poison())
+    one_pass(model, guard, x, y, lambda link: weight)
+    assert guard.penalised == weight
