@@ -1,0 +1,66 @@
+"""attcem: train, attack and ship split neural networks whose cloud half cannot reconstruct what the device saw."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from attcem.assess import audit
+    from attcem.attacks import ATTACKS
+    from attcem.config import Experiment
+    from attcem.data import DATASETS, load_data
+    from attcem.defences import DEFENCES, Chain, Defence, Noise, create_defence
+    from attcem.experiment import load_run, run
+    from attcem.models import BACKBONES, Split
+    from attcem.models.split import split
+    from attcem.train import evaluate, fit
+    from attcem.types import Batch, Images, Result, View
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "attcem.assess": ["audit"],
+    "attcem.attacks": ["ATTACKS"],
+    "attcem.config": ["Experiment"],
+    "attcem.data": ["DATASETS", "load_data"],
+    "attcem.defences": ["DEFENCES", "Chain", "Defence", "Noise", "create_defence"],
+    "attcem.experiment": ["load_run", "run"],
+    "attcem.models": ["BACKBONES", "Split", "split"],
+    "attcem.train": ["evaluate", "fit"],
+    "attcem.types": ["Batch", "Images", "Result", "View"],
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "ATTACKS",
+    "BACKBONES",
+    "DATASETS",
+    "DEFENCES",
+    "Batch",
+    "Chain",
+    "Defence",
+    "Experiment",
+    "Images",
+    "Noise",
+    "Result",
+    "Split",
+    "View",
+    "audit",
+    "create_defence",
+    "evaluate",
+    "fit",
+    "load_data",
+    "load_run",
+    "run",
+    "split",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used, so that `attcem --help` needs no torch."""
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'attcem' has no attribute {name!r}")
+    return getattr(import_module(_HOME_OF[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -150,7 +150,9 @@ class Result:
         (folder / "images").mkdir(parents=True, exist_ok=True)
         for name, pictures in self.gallery.items():
             strip = np.concatenate(list(pictures), axis=1)
-            Image.fromarray(strip.squeeze(-1) if strip.shape[-1] == 1 else strip).save(folder / "images" / f"{name}.png")
+            Image.fromarray(strip.squeeze(-1) if strip.shape[-1] == 1 else strip).save(
+                folder / "images" / f"{name}.png"
+            )
         np.savez_compressed(folder / "diagnostics.npz", **self.per_image)  # type: ignore[arg-type]
         return write_atomically(folder / "result.json", json.dumps(self.to_json(), indent=1).encode())
 
@@ -163,9 +165,13 @@ class Result:
         except FileNotFoundError:
             raise ValueError(f"{folder} holds no result.json: run `attcem audit {folder}` first") from None
         except json.JSONDecodeError as error:
-            raise ValueError(f"{folder / 'result.json'} is not JSON ({error}): run `attcem audit {folder}` again") from None
+            raise ValueError(
+                f"{folder / 'result.json'} is not JSON ({error}): run `attcem audit {folder}` again"
+            ) from None
         if data.get("schema") != SCHEMA:
-            raise ValueError(f"{folder / 'result.json'} has schema {data.get('schema')!r}, this version reads {SCHEMA!r}")
+            raise ValueError(
+                f"{folder / 'result.json'} has schema {data.get('schema')!r}, this version reads {SCHEMA!r}"
+            )
         for table in ("attacks", "baselines"):
             data[table] = {name: Scores.from_json(scores) for name, scores in data[table].items()}
         data["worst"] = Scores.from_json(data["worst"])

@@ -49,10 +49,10 @@ def _short(value: Any) -> str:
 
 
 def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested config → dotted key → value, seeds left out."""
+    """Nested config → dotted key → value, seeds and the experiment's name left out."""
     flat: dict[str, Any] = {}
     for key, value in config.items():
-        if key == "seed":
+        if key == "seed" or f"{prefix}{key}" == "name":
             continue
         inner = flatten(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {}
         flat |= inner or {f"{prefix}{key}": value}

@@ -1,0 +1,182 @@
+"""The command line: parses, calls, prints. Help needs no torch, so heavy imports wait inside the commands."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from attcem.configfile import UsageError, experiment_parser, explain, parse_experiment
+from attcem.listing import LISTS, preset_paths, print_list
+
+if TYPE_CHECKING:
+    from attcem.types import Result
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors name what was probably meant."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise, so that `main` prints every error in one way."""
+        raise UsageError(explain(message, list(self._option_string_actions)))
+
+
+def demo(options: argparse.Namespace, rest: list[str]) -> None:
+    """The whole story on embedded data, in minutes."""
+    from attcem.demo import demo
+
+    print(f"\nopen {demo(options.out)}")
+
+
+def show_list(options: argparse.Namespace, rest: list[str]) -> None:
+    """What can be named in a configuration."""
+    print_list(options.what)
+
+
+def run(options: argparse.Namespace, rest: list[str]) -> None:
+    """Train a split network, attack it, and write the result."""
+    if options.help:
+        print(RUN_HELP)
+        experiment_parser().print_help()
+        return
+    out = options.out
+    if rest and not rest[0].startswith("-"):
+        if Path(rest[0]).is_dir():
+            out = out or rest[0]
+            rest[0] = str(Path(rest[0]) / "config.yaml")
+        elif not Path(rest[0]).exists():
+            rest[0] = str(preset_paths().get(rest[0], rest[0]))
+    experiment = parse_experiment(rest)
+    from attcem.experiment import run, run_folder
+
+    folder = Path(out) if out else Path("runs") / run_folder(experiment)
+    try:
+        result, folder = run(experiment, folder, resume=options.resume)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"every finished epoch is kept: attcem run {folder} --resume") from None
+    print_result(result, folder)
+
+
+def audit(options: argparse.Namespace, rest: list[str]) -> None:
+    """Attack a trained run and write its result."""
+    from attcem.assess import audit
+    from attcem.attacks import SUITES
+    from attcem.config import with_options
+    from attcem.experiment import load_run, read_experiment, recorded
+    from attcem.naming import look_up
+
+    folder = Path(options.run)
+    experiment = read_experiment(folder)
+    given = {name: getattr(options, name) for name in ("suite", "images", "seed") if getattr(options, name) is not None}
+    config = with_options(experiment.audit, given)
+    look_up("suite", config.suite, SUITES)
+    model, guard, data = load_run(folder)
+    result = audit(model, guard, data, config, experiment=recorded(with_options(experiment, {"audit": config}), data))
+    result.save(folder)
+    print_result(result, folder)
+
+
+def report(options: argparse.Namespace, rest: list[str]) -> None:
+    """One HTML page from one or more runs."""
+    from attcem.report import load_results, write_report
+
+    print(f"open {write_report(load_results(options.runs), options.out)}")
+
+
+def data_get(options: argparse.Namespace, rest: list[str]) -> None:
+    """Download a data set into the cache, or take it from a file."""
+    from attcem.data import get_data
+
+    path = get_data(options.name, root=options.root, source=options.source, checksum=options.checksum)
+    print(
+        f"{path} is ready: attcem run --data.name {options.name}"
+        + (f" --data.root {options.root}" if options.root else "")
+    )
+
+
+def print_result(result: Result, folder: Path) -> None:
+    """The numbers that matter, next to the free attack's."""
+    floor = result.baselines["mean_image"].mse
+    for flag in result.flags:
+        print(f"flag: {flag}")
+    print(f"accuracy      {result.accuracy:.4f}")
+    print(f"worst MSE     {result.worst.mse:.5f}   (mean image {floor:.5f})")
+    print(f"worst PSNR    {result.worst.psnr:.2f} dB   SSIM {result.worst.ssim:.3f}")
+    print(f"result        {folder / 'result.json'}")
+    print(f"page          attcem report {folder} --out report.html")
+
+
+RUN_HELP = """usage: attcem run [FILE.yaml | PRESET | RUN-FOLDER] [--out DIR] [--resume] [--key value ...]
+
+Train a split network, attack it, and write the result to a folder under runs/.
+  --out DIR   where to put the run (default: runs/, named by its settings)
+  --resume    continue an interrupted run; a finished one is only read
+
+Any setting below overrides the file's:
+"""
+
+
+def build_parser() -> Parser:
+    """All commands and their options."""
+    parser = Parser(prog="attcem", description=__import__("attcem").__doc__)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
+
+    def command(
+        name: str, call: Callable, where: argparse._SubParsersAction = commands, add_help: bool = True
+    ) -> Parser:
+        made = where.add_parser(
+            name, help=call.__doc__, description=call.__doc__, allow_abbrev=False, add_help=add_help
+        )
+        made.set_defaults(call=call, parser=made)
+        return made
+
+    command("demo", demo).add_argument("--out", default="runs/demo", help="folder for the runs and report.html")
+    command("list", show_list).add_argument("what", nargs="?", choices=list(LISTS), help="everything if not given")
+
+    running = command("run", run, add_help=False)
+    running.add_argument("--out")
+    running.add_argument("--resume", action="store_true")
+    running.add_argument("-h", "--help", action="store_true")
+
+    auditing = command("audit", audit)
+    auditing.add_argument("run", help="a run's folder")
+    auditing.add_argument("--suite", help="see `attcem list suites`")
+    auditing.add_argument("--images", type=int, help="test images to reconstruct")
+    auditing.add_argument("--seed", type=int, help="the attacker's seed")
+
+    reporting = command("report", report)
+    reporting.add_argument("runs", nargs="+", help="run folders, or folders of them")
+    reporting.add_argument("--out", default="report.html", help="the page to write")
+
+    about_data = commands.add_parser("data", help="Data sets.")
+    getting = command("get", data_get, about_data.add_subparsers(metavar="get", required=True, parser_class=Parser))
+    getting.add_argument("name", help="see `attcem list data`")
+    getting.add_argument("--root", help="the cache (default: ATTCEM_DATA or ~/.cache/attcem)")
+    getting.add_argument("--from", dest="source", metavar="FILE", help="an archive you already have")
+    getting.add_argument("--checksum", metavar="sha256:HEX", help="what to expect instead of the official checksum")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; 0 done, 1 failed, 2 wrong usage."""
+    try:
+        parser = build_parser()
+        options, rest = parser.parse_known_args(arguments)
+        if not getattr(options, "call", None):
+            parser.print_help()
+            return 2
+        if rest and options.call is not run:
+            options.parser.error(f"unrecognized arguments: {rest[0]}")
+        options.call(options, rest)
+    except UsageError as error:
+        print(f"attcem: {error}", file=sys.stderr)
+        return 2
+    except (ValueError, OSError) as error:
+        print(f"attcem: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt as interrupt:
+        print(f"\nattcem: interrupted{': ' if interrupt.args else ''}{' '.join(interrupt.args)}", file=sys.stderr)
+        return 1
+    return 0

@@ -1,0 +1,29 @@
+"""The whole story on embedded data: what the cloud can rebuild without and with a defence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from attcem.config import AuditConfig, Experiment, ModelConfig, TrainConfig
+from attcem.experiment import run, run_folder
+from attcem.progress import say
+from attcem.report import write_report
+
+MODEL = ModelConfig(backbone="vgg11_bn", cut=4, width=0.25, bottleneck=8)
+TRAIN = TrainConfig(epochs=5)
+AUDIT = AuditConfig(suite="demo", images=500)
+
+STORY = {
+    "undefended": Experiment(name="undefended", model=MODEL, train=TRAIN, audit=AUDIT),
+    "noise": Experiment(name="noise", model=MODEL, train=TRAIN, audit=AUDIT, defence={"noise": {"sigma": 0.5}}),
+}
+
+
+def demo(out: str | Path = "runs/demo") -> Path:
+    """Train, attack and report; an interrupted demo goes on where it was."""
+    results = []
+    for title, experiment in STORY.items():
+        say(f"\n{title}: training on Fashion-MNIST, then attacking what leaves the device")
+        result, _ = run(experiment, Path(out) / run_folder(experiment), resume=True)
+        results.append(result)
+    return write_report(results, Path(out) / "report.html")

@@ -1,0 +1,123 @@
+"""An experiment from its typed configuration to its result: data, split, train, attack, score."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from attcem.config import Experiment
+from attcem.types import Result, write_atomically
+
+if TYPE_CHECKING:
+    from attcem.data import Data
+    from attcem.defences import Defence
+    from attcem.models import Split
+
+__all__ = ["Experiment", "load_run", "run", "run_folder"]
+
+
+def run(
+    experiment: Experiment, out: str | Path | None = None, *, resume: bool = False, progress: bool = True
+) -> tuple[Result, Path]:
+    """Do an experiment in its folder and return what it found; a finished one is only read."""
+    from attcem.assess import audit
+    from attcem.defences import build_defence
+    from attcem.train import fit
+
+    folder = Path(out) if out is not None else Path("runs") / run_folder(experiment)
+    guard = build_defence(experiment.defence)
+    written = yaml.safe_dump(experiment.to_dict(), sort_keys=False, allow_unicode=True)
+    claim(folder, written, resume)
+    if (folder / "result.json").exists():
+        return Result.load(folder), folder
+    data = load(experiment)
+    model = make_model(experiment, data)
+    write_atomically(folder / "config.yaml", written.encode())
+    fit(model, guard, data, experiment.train, seed=experiment.seed, out=folder, resume=resume, progress=progress)
+    result = audit(model, guard, data, experiment.audit, experiment=recorded(experiment, data), progress=progress)
+    result.save(folder)
+    return result, folder
+
+
+def load_run(folder: str | Path, model: Split | None = None) -> tuple[Split, Defence, Data]:
+    """The network, defence and data of a run, as trained: `guard.release(model.encoder(x))` is what leaves the device.
+
+    A network that was cut from your own module cannot be rebuilt from a file: pass it as `model`.
+    """
+    from attcem.defences import build_defence
+    from attcem.models import build_split
+    from attcem.train import read_state, read_tensors, unpack_modules
+
+    folder = Path(folder)
+    experiment = read_experiment(folder)
+    state = read_state(folder / "checkpoint")
+    if "best" not in state.files:
+        raise ValueError(f"{folder} has no validated epoch yet: continue it with `attcem run {folder} --resume`")
+    if model is None:
+        if state.spec is None:
+            raise ValueError(f"{folder} was trained on a module of your own: pass load_run(..., model=your split)")
+        model = build_split(state.spec)
+    guard = build_defence(experiment.defence)
+    guard.setup(latent=model.latent_shape, classes=model.classes, sigma=guard.sigma)
+    unpack_modules({"model": model, "guard": guard}, read_tensors(folder / "checkpoint", state, "best"))
+    model.record = state
+    return model.eval(), guard.eval(), load(experiment)
+
+
+def read_experiment(folder: str | Path) -> Experiment:
+    """The experiment that a run's folder was made from."""
+    from attcem.configfile import parse_experiment
+
+    path = Path(folder) / "config.yaml"
+    if not path.exists():
+        raise ValueError(f"{folder} is not a run: it holds no config.yaml")
+    return parse_experiment([str(path)])
+
+
+def run_folder(experiment: Experiment) -> str:
+    """A readable name that is the same for the same settings, so that a second call finds the first one's work."""
+    digest = hashlib.sha256(json.dumps(experiment.to_dict(), sort_keys=True).encode()).hexdigest()[:8]
+    parts = [experiment.data.name.split(":")[0], experiment.model.backbone, *(experiment.defence or ["none"])]
+    return f"{experiment.name or '-'.join(parts)}-s{experiment.seed}-{digest}"
+
+
+def claim(folder: Path, written: str, resume: bool) -> None:
+    """Refuse to overwrite, or to continue a run of other settings."""
+    if not (folder / "config.yaml").exists():
+        return
+    if not resume:
+        raise ValueError(f"{folder} already holds a run: add --resume to continue it, or --out for another folder")
+    if (folder / "config.yaml").read_text() != written:
+        raise ValueError(f"{folder} holds a run of other settings (see its config.yaml): choose another --out")
+
+
+def load(experiment: Experiment) -> Data:
+    """The experiment's data."""
+    from attcem.data import load_data
+
+    c = experiment.data
+    return load_data(c.name, root=c.root, seed=c.seed, public=c.public, validation=c.validation, test=c.test)
+
+
+def make_model(experiment: Experiment, data: Data) -> Split:
+    """The experiment's split network, with weights that depend only on its seed."""
+    import torch
+
+    from attcem.models import split
+
+    c = experiment.model
+    bottleneck = None if c.bottleneck is None else vars(c.bottleneck)
+    with torch.random.fork_rng():
+        torch.manual_seed(experiment.seed)
+        return split(c.backbone, data=data, cut=c.cut, bottleneck=bottleneck, width=c.width, activation=c.activation)
+
+
+def recorded(experiment: Experiment, data: Data) -> dict[str, Any]:
+    """The configuration as the result keeps it: with the draw that was made."""
+    config = experiment.to_dict()
+    config["data"]["draw"] = data.draw
+    return config

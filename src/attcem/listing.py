@@ -1,0 +1,64 @@
+"""`attcem list`: every name that a configuration may use, with one sentence each."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+
+def sentence(entry: Any) -> str:
+    """The first line of what documents an entry."""
+    return (inspect.getdoc(entry) or "").partition("\n")[0]
+
+
+def from_table(room: str, table: str) -> Callable[[], dict[str, str]]:
+    """A list that reads a room's table when it is asked for."""
+
+    def read() -> dict[str, str]:
+        module = __import__(f"attcem.{room}", fromlist=[table])
+        return {name: sentence(entry) for name, entry in getattr(module, table).items()}
+
+    return read
+
+
+def suites() -> dict[str, str]:
+    """Each suite with the attacks in it."""
+    from attcem.attacks import SUITES
+
+    return {name: ", ".join(attacks) for name, attacks in SUITES.items()}
+
+
+def preset_paths() -> dict[str, Path]:
+    """Name → file of the presets that come with the package, or with the checkout it runs from."""
+    here = Path(__file__).parent
+    folder = here / "presets" if (here / "presets").exists() else here.parents[1] / "experiments"
+    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+
+
+def presets() -> dict[str, str]:
+    """Each preset with the comment on its first line."""
+    return {name: path.read_text().partition("\n")[0].lstrip("# ") for name, path in preset_paths().items()}
+
+
+LISTS: Mapping[str, Callable[[], dict[str, str]]] = {
+    "defences": from_table("defences", "DEFENCES"),
+    "attacks": from_table("attacks", "ATTACKS"),
+    "data": from_table("data", "DATASETS"),
+    "backbones": from_table("models", "BACKBONES"),
+    "recipes": from_table("train", "RECIPES"),
+    "suites": suites,
+    "presets": presets,
+}
+
+
+def print_list(what: str | None) -> None:
+    """Print one list, or all of them under their titles."""
+    for title in [what] if what else LISTS:
+        entries = LISTS[title]()
+        if not what:
+            print(f"\n{title}")
+        width = max(map(len, entries), default=0)
+        for name, text in entries.items():
+            print(f"  {name:<{width}}  {text}")

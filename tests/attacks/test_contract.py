@@ -1,0 +1,82 @@
+"""Every attack breaks an encoder that hides nothing, and gets nothing out of one that says nothing."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from attcem.attacks import ATTACKS, BASELINES, SUITES
+from attcem.data import Data
+from attcem.defences import Noise, Undefended
+from attcem.metrics import METRICS
+from attcem.threat import build_view
+from tests.conftest import shrink
+from tests.probes import Nothing, Pixels, split_with
+
+BRIEF = {"cycle": 20, "doublings": 1}
+"""Effort that breaks the identity in seconds; the tables' own effort is for real networks."""
+
+
+@pytest.fixture(scope="module")
+def pictures(fashion) -> Data:
+    return shrink(fashion, private=10, validation=10, public=1500, test=100)
+
+
+def attack_with(name, encoder, data, guard=None):
+    view, truth = build_view(split_with(encoder), guard or Undefended(), data, images=100)
+    found = replace(ATTACKS[name], **BRIEF)(view, seed=0)
+    assert found.images.shape == truth.pixels().shape
+    assert found.images.min() >= 0 and found.images.max() <= 1
+    mean = METRICS["mse"](BASELINES["mean_image"](view, truth.y), truth.pixels()).mean().item()
+    return found, METRICS["mse"](found.images, truth.pixels()).mean().item(), mean
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_breaks_the_identity_encoder(name, pictures):
+    _, mse, _ = attack_with(name, Pixels(), pictures)
+    assert mse < 1e-3, "PSNR below 30 dB"
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_does_no_better_than_the_mean_image_on_a_constant_encoder(name, pictures):
+    _, mse, mean = attack_with(name, Nothing(), pictures)
+    assert 0.99 * mean < mse < 1.05 * mean
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_noise_that_drowns_the_latent_leaves_the_mean_image(name, pictures):
+    _, mse, mean = attack_with(name, Pixels(), pictures, Noise(1000))
+    assert mse > 0.97 * mean
+
+
+def test_the_same_seed_gives_the_same_guess(pictures):
+    view, _ = build_view(split_with(Pixels()), Undefended(), pictures, images=20)
+    attack = replace(ATTACKS["decoder_small"], cycle=10, doublings=0)
+    first, second, other = (attack(view, seed=seed).images for seed in (0, 0, 1))
+    assert torch.equal(first, second) and not torch.equal(first, other)
+
+
+def test_an_attack_cut_short_says_so_and_a_plateau_does_not(pictures, network, small):
+    hard, _, _ = attack_with("decoder_small", Nothing(), pictures)
+    assert not hard.warnings  # nothing to learn: doubling the effort gains nothing
+    view, _ = build_view(network, Undefended(), small, images=20)
+    short = replace(ATTACKS["decoder_small"], cycle=30, doublings=1)(view)
+    assert "doubling its effort" in short.warnings[0]
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_suites_are_made_of_listed_attacks(suite):
+    assert SUITES[suite] and set(SUITES[suite]) <= set(ATTACKS)
+
+
+def test_baselines_are_what_they_say(pictures):
+    view, truth = build_view(split_with(Pixels()), Undefended(), pictures, images=50)
+    pixels, labels = pictures.public.pixels(), pictures.public.y
+    mean = BASELINES["mean_image"](view, truth.y)
+    torch.testing.assert_close(mean[7], pixels.mean(0))
+    by_class = BASELINES["class_mean"](view, truth.y)
+    torch.testing.assert_close(by_class[3], pixels[labels == truth.y[3]].mean(0))
+    nearest = BASELINES["nearest_public"](view, truth.y)
+    expected = pixels[(pixels - truth.pixels()[5]).square().sum((1, 2, 3)).argmin()]
+    assert torch.equal(nearest[5], expected)
+    assert (nearest.flatten(1)[:, None] == pixels.flatten(1)[None]).all(2).any(1).all(), "only public images"

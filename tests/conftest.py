@@ -1,0 +1,46 @@
+"""Shapes in signatures are checked while testing; fixtures small enough for any machine."""
+
+from jaxtyping import install_import_hook
+
+import tests.typecheck  # noqa: F401
+
+CHECKED = ["attcem.data.loader", "attcem.defences", "attcem.metrics", "attcem.attacks", "attcem.train"]
+install_import_hook(CHECKED, "tests.typecheck.check")
+
+import pytest
+import torch
+
+from attcem.data import Data, load_data
+from attcem.models import Split, split
+from attcem.types import Images
+
+torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def fashion() -> Data:
+    return load_data("fashion")
+
+
+@pytest.fixture(scope="session")
+def small(fashion: Data) -> Data:
+    """A slice of the embedded data set: real pictures, seconds of work."""
+    return shrink(fashion, private=640, validation=200, public=512, test=200)
+
+
+def shrink(data: Data, **sizes: int) -> Data:
+    parts = {name: getattr(data, name)[:size] for name, size in sizes.items()}
+    return Data(name=data.name, class_names=data.class_names, draw={"sizes": sizes}, **parts)
+
+
+@pytest.fixture
+def network(small: Data) -> Split:
+    torch.manual_seed(0)
+    return split("vgg11_bn", data=small, cut=4, bottleneck=8, width=0.125)
+
+
+def noise_images(n: int, shape: tuple[int, int, int] = (1, 28, 28), classes: int = 4, seed: int = 0) -> Images:
+    generator = torch.Generator().manual_seed(seed)
+    c, h, w = shape
+    x = torch.randint(0, 256, (n, h, w, c), dtype=torch.uint8, generator=generator)
+    return Images(x, torch.arange(n) % classes)

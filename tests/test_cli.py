@@ -1,0 +1,213 @@
+"""What a user types, what comes back, and with which exit code."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from attcem.cli import main
+
+TINY = """\
+data: {{name: "npz:{data}"}}
+model: {{backbone: vgg11_bn, cut: 4, bottleneck: 4, width: 0.1}}
+defence: {{noise: {{sigma: 0.2}}}}
+train: {{epochs: 2, batch: 32}}
+audit: {{suite: smoke, images: 40}}
+"""
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory, fashion) -> Path:
+    """An experiment of seconds, on arrays of one's own."""
+    folder = tmp_path_factory.mktemp("tiny")
+    part = {"x_train": fashion.private[:400].x, "x_test": fashion.test[:60].x}
+    labels = {"y_train": fashion.private[:400].y, "y_test": fashion.test[:60].y}
+    np.savez(folder / "tiny.npz", **{name: t.numpy().astype(np.uint8) for name, t in (part | labels).items()})
+    (folder / "tiny.yaml").write_text(TINY.format(data=folder / "tiny.npz"))
+    return folder / "tiny.yaml"
+
+
+@pytest.fixture(scope="module")
+def finished(tiny) -> Path:
+    out = tiny.parent / "run"
+    assert main(["run", str(tiny), "--out", str(out), "--seed", "3"]) == 0
+    return out
+
+
+def test_a_run_leaves_everything_the_design_promises(finished):
+    assert {"config.yaml", "result.json", "history.csv", "checkpoint", "images", "diagnostics.npz"} <= {
+        path.name for path in finished.iterdir()
+    }
+    result = json.loads((finished / "result.json").read_text())
+    keys = "schema config seed versions commit accuracy attacks worst per_class bounds baselines flags cost history"
+    assert set(keys.split()) <= set(result)
+    assert result["seed"] == 3 and result["config"]["defence"] == {"noise": {"sigma": 0.2}}
+    assert set(result["baselines"]) == {"mean_image", "class_mean", "nearest_public"}
+    for scores in (*result["attacks"].values(), result["worst"], *result["baselines"].values()):
+        for metric in ("mse", "psnr", "ssim", "recon_acc", "reid_top1"):
+            assert set(scores[metric]) == {"mean", "p05", "p95", "n"} and scores[metric]["n"] == 40
+    assert {"train_s", "step_ms", "surrogate_share", "peak_mb", "params_device", "bytes"} <= set(result["cost"])
+    assert result["config"]["data"]["draw"]["sizes"]["test"] == 60
+
+
+def test_the_printed_line_puts_the_mean_image_beside_the_worst_case(finished, tiny, capsys):
+    assert main(["run", str(tiny), "--out", str(finished), "--seed", "3", "--resume"]) == 0
+    printed = capsys.readouterr().out
+    result = json.loads((finished / "result.json").read_text())
+    assert f"{result['accuracy']:.4f}" in printed
+    assert (
+        f"{result['worst']['mse']['mean']:.5f}   (mean image {result['baselines']['mean_image']['mse']['mean']:.5f})"
+        in printed
+    )
+
+
+def test_a_run_is_not_overwritten_and_not_mixed_with_another(finished, tiny, capsys):
+    assert main(["run", str(tiny), "--out", str(finished), "--seed", "3"]) == 1
+    assert "--resume" in capsys.readouterr().err
+    assert main(["run", str(tiny), "--out", str(finished), "--seed", "4", "--resume"]) == 1
+    assert "other settings" in capsys.readouterr().err
+
+
+def test_a_run_folder_can_be_run_again_by_its_name(finished):
+    assert main(["run", str(finished), "--resume"]) == 0
+
+
+def test_audit_and_report(finished, tmp_path, capsys):
+    assert main(["audit", str(finished), "--images", "30", "--seed", "1"]) == 0
+    assert json.loads((finished / "result.json").read_text())["worst"]["mse"]["n"] == 30
+    page = tmp_path / "page.html"
+    assert main(["report", str(finished.parent), "--out", str(page)]) == 0
+    assert "mean image" in page.read_text()
+
+
+def test_load_run_gives_the_released_graph_that_was_audited(finished):
+    import attcem
+
+    model, guard, data = attcem.load_run(finished)
+    released = guard.release(model.encoder(data.test[:4].pixels()))
+    assert released.shape == (4, 4, 7, 7) and guard.sigma == 0.2
+    accuracy = attcem.evaluate(model, guard, data.validation)[1]
+    assert accuracy == pytest.approx(model.record.best_accuracy, abs=0.12)
+
+
+def test_the_written_configuration_is_complete(finished):
+    written = yaml.safe_load((finished / "config.yaml").read_text())
+    assert written["model"]["bottleneck"] == {"channels": 4, "stride": 1, "kernel": 3} and written["seed"] == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["rnu"], "did you mean 'run'"),
+        (["list", "defence"], "did you mean 'defences'"),
+        (["run", "--sede", "1"], "did you mean '--seed'"),
+        (["run", "--train.epohs", "1"], "did you mean '--train.epochs'"),
+        (["run", "--train.recipe", "modren"], "did you mean 'modern'"),
+        (["run", "--train.epochs", "many"], "must be of type int"),
+        (["run", "--model.backbone", "vgg11bn"], "did you mean 'vgg11_bn'"),
+        (["run", "--model.bottleneck.chanels", "8"], "did you mean 'channels'"),
+        (["run", "--model.activation", "sigmod"], "did you mean 'sigmoid'"),
+        (["run", "--data.name", "cifar"], "did you mean 'cifar10'"),
+        (["run", "--audit.suite", "quik"], "did you mean 'quick'"),
+        (["run", "--defence.nose.sigma", "1"], "did you mean 'noise'"),
+        (["run", "--defence.noise.sigm", "1"], "did you mean 'sigma'"),
+        (["run", "--defence.noise.sigma", "loud"], "must be of type float"),
+        (["run", "--defence.lamb", "1"], "unknown defence or option 'lamb'"),
+        (["run", "missing.yaml"], "cannot read missing.yaml"),
+        (["report", "x", "--ot", "y"], "did you mean '--out'"),
+        (["data", "get"], "required"),
+        (["audit", "runs", "--imags", "3"], "did you mean '--images'"),
+    ],
+)
+def test_a_typo_is_an_error_that_names_the_nearest(arguments, named, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    said = capsys.readouterr().err
+    assert named in said and said.startswith("attcem: ") and said.count("\n") == 1
+    assert not list(tmp_path.iterdir()), "work had started"
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("trian: {epochs: 3}", "did you mean 'train'"),
+        ("train: {epohs: 3}", "'train.epohs': did you mean 'epochs'"),
+        ("model: {bottleneck: {chanels: 3}}", "'model.bottleneck.chanels': did you mean 'channels'"),
+        ("train: {recipe: modren}", "did you mean 'modern'"),
+        ("defence: {nose: {sigma: 1}}", "did you mean 'noise'"),
+        ("- 1", "must hold settings"),
+        ("a: [", "not valid YAML"),
+    ],
+)
+def test_a_typo_in_a_file_too(text, named, capsys, tmp_path):
+    (tmp_path / "typo.yaml").write_text(text)
+    assert main(["run", str(tmp_path / "typo.yaml")]) == 2
+    assert named in capsys.readouterr().err
+
+
+def test_a_short_option_reaches_the_one_link_that_has_it(tiny):
+    from attcem.configfile import parse_experiment
+
+    assert parse_experiment([str(tiny), "--defence.sigma", "0.7"]).defence == {"noise": {"sigma": 0.7}}
+    assert parse_experiment([str(tiny), "--defence.noise.sigma", "0.7"]).defence == {"noise": {"sigma": 0.7}}
+
+
+@pytest.mark.parametrize("what", ["defences", "attacks", "data", "backbones", "recipes", "suites", "presets"])
+def test_every_list_has_names_with_a_sentence_each(what, capsys):
+    assert main(["list", what]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines and all(len(line.split(maxsplit=1)) == 2 for line in lines)
+
+
+def test_every_preset_is_a_valid_experiment():
+    from attcem.configfile import parse_experiment
+    from attcem.listing import preset_paths
+
+    assert preset_paths()
+    for path in preset_paths().values():
+        parse_experiment([str(path)])
+
+
+def test_data_that_is_not_there_says_what_to_type(capsys, tmp_path):
+    assert main(["run", "--data.name", "cifar10", "--data.root", str(tmp_path), "--out", str(tmp_path / "r")]) == 1
+    assert "attcem data get cifar10" in capsys.readouterr().err
+
+
+def test_audit_of_something_else_says_so(capsys, tmp_path):
+    assert main(["audit", str(tmp_path)]) == 1
+    assert "not a run" in capsys.readouterr().err
+
+
+def test_help_needs_no_torch():
+    code = """
+import sys
+from attcem.cli import main
+try:
+    main(sys.argv[1:])
+except SystemExit:
+    pass
+print('torch' in sys.modules)
+"""
+    for arguments in (["--help"], ["run", "--help"], ["data", "get", "--help"]):
+        done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
+        assert done.stdout.splitlines()[-1] == "False" and "usage" in done.stdout
+
+
+def test_importing_the_package_imports_nothing_heavy():
+    code = "import sys, attcem; print(sorted({'torch', 'numpy', 'rich', 'jsonargparse'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
+    import attcem
+
+    assert all(getattr(attcem, name) is not None for name in attcem.__all__)
+
+
+def test_interrupting_a_run_says_how_to_go_on(tiny, capsys, monkeypatch, tmp_path):
+    import attcem.train.loop as loop
+
+    monkeypatch.setattr(loop.Training, "train", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    assert main(["run", str(tiny), "--out", str(tmp_path / "r")]) == 1
+    assert f"attcem run {tmp_path / 'r'} --resume" in capsys.readouterr().err

@@ -1,0 +1,70 @@
+"""Rooms import only through their doors."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import attcem
+
+SOURCE = Path(attcem.__file__).parent
+
+WORDS = {"types", "naming", "config", "progress"}
+DOORS = {
+    "types": {"report"},  # Result.report, imported when called
+    "naming": set(),
+    "config": {"naming"},
+    "progress": set(),
+    "maths": set(),
+    "layers": set(),
+    "data": WORDS,
+    "models": WORDS | {"layers"},
+    "defences": WORDS | {"maths", "layers"},
+    "train": WORDS | {"data", "models", "defences"},
+    "threat": WORDS | {"data", "models", "defences"},
+    "attacks": WORDS | {"data", "layers", "maths"},
+    "metrics": WORDS | {"maths"},
+    "report": {"types"},
+    "serve": {"types", "models", "defences", "layers"},
+    "assess": WORDS | {"data", "models", "defences", "train", "threat", "attacks", "metrics"},
+    "configfile": WORDS | {"data", "models", "defences", "attacks"},
+    "experiment": WORDS | {"data", "models", "defences", "train", "assess", "configfile"},
+    "demo": WORDS | {"experiment", "report"},
+}
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(SOURCE).with_suffix("").parts[0]
+
+
+def imported_rooms(path: Path) -> set[str]:
+    rooms = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            if node.module == "attcem":
+                rooms |= {alias.name for alias in node.names}
+            elif node.module and node.module.startswith("attcem."):
+                rooms.add(node.module.split(".")[1])
+        elif isinstance(node, ast.Import):
+            rooms |= {alias.name.split(".")[1] for alias in node.names if alias.name.startswith("attcem.")}
+    return rooms
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_a_room_imports_only_through_its_doors(path):
+    room = room_of(path)
+    if room in {"cli", "listing", "__init__"}:  # the front of the house sees every room
+        return
+    wrong = imported_rooms(path) - DOORS[room] - {room}
+    assert not wrong, f"{path.name} of room {room} must not import {sorted(wrong)}"
+
+
+def test_the_check_sees_a_wrong_door(tmp_path):
+    bad = tmp_path / "bad.py"
+    bad.write_text("def f():\n    from attcem.train.loop import fit\n    from attcem import threat\n")
+    assert imported_rooms(bad) == {"train", "threat"}
+
+
+def test_there_is_no_utils():
+    assert not list(SOURCE.rglob("utils*"))
