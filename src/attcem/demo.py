@@ -9,8 +9,8 @@ from attcem.experiment import run, run_folder
 from attcem.progress import say
 from attcem.report import write_report
 
-MODEL = ModelConfig(backbone="vgg11_bn", cut=4, width=0.25, bottleneck=8)
-TRAIN = TrainConfig(epochs=5)
+MODEL = ModelConfig(backbone="vgg11_bn", cut=4, width=0.25)
+TRAIN = TrainConfig(epochs=5, crop=2)
 AUDIT = AuditConfig(suite="demo", images=500)
 
 STORY = {

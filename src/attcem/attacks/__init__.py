@@ -8,7 +8,7 @@ from attcem.attacks.decoder import Decoder
 
 __all__ = ["ATTACKS", "BASELINES", "SUITES", "Attack", "Reconstruction"]
 
-SMALL, MEDIUM, LARGE = Decoder(channels=32, blocks=2), Decoder(channels=64, blocks=4), Decoder(channels=128, blocks=6)
+SMALL, MEDIUM, LARGE = Decoder(channels=32, blocks=2), Decoder(channels=64, blocks=4), Decoder(channels=96, blocks=8)
 
 ATTACKS: dict[str, Attack] = {
     "decoder_small": SMALL,
@@ -19,13 +19,13 @@ ATTACKS: dict[str, Attack] = {
 SUITES: dict[str, dict[str, Attack]] = {
     "smoke": {"decoder_small": replace(SMALL, cycle=50, doublings=0)},
     "demo": {
-        "decoder_small": replace(SMALL, cycle=300, doublings=1),
+        "decoder_small": replace(SMALL, cycle=200, doublings=1),
         "decoder_medium": replace(MEDIUM, cycle=300, doublings=1),
     },
     "quick": {
         "decoder_small": replace(SMALL, doublings=1),
         "decoder_medium": replace(MEDIUM, doublings=1),
-        "decoder_large": replace(LARGE, doublings=1),
+        "decoder_large": replace(LARGE, cycle=400, doublings=1),
     },
     "standard": dict(ATTACKS),
 }

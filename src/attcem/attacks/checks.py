@@ -18,7 +18,11 @@ def adequacy_flags(
     undefended: bool,
 ) -> list[str]:
     """Sentences for the top of the report; none if there is nothing to doubt."""
-    flags = [f"{name}: {warning}" for name, attack in attacks.items() for warning in attack.warnings]
+    doubtful: dict[str, list[str]] = {}
+    for name, attack in attacks.items():
+        for warning in attack.warnings:
+            doubtful.setdefault(warning, []).append(name)
+    flags = [f"{', '.join(names)}: {warning}" for warning, names in doubtful.items()]
     if worst.mse > 1.02 * mean_image.mse:
         flags.append(
             f"the attacks (MSE {worst.mse:.4f}) do worse than the mean image ({mean_image.mse:.4f}): they failed"

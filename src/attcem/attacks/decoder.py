@@ -48,7 +48,7 @@ class Decoder(Attack):
                 if plateaued:
                     break
                 before = reached
-            doubt = f"doubling its effort still lowered its own validation loss by more than {self.tolerance:.0%}"
+            doubt = "cut short while still improving; a longer suite, such as standard, lets it finish"
             return Reconstruction(training.invert(view.targets), training.curve, [] if plateaued else [doubt])
 
 

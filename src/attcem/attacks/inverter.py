@@ -19,7 +19,7 @@ MOST_FEATURES = 3000
 
 
 class Residual(nn.Module):
-    """x + conv(relu(conv(relu(x)))): the last convolution starts at zero, so depth costs nothing at first."""
+    """x + conv(gelu(conv(x))): the last convolution starts at zero, so depth costs nothing at first."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -28,7 +28,7 @@ class Residual(nn.Module):
 
     def forward(self, x: Float[Tensor, "b c h w"]) -> Float[Tensor, "b c h w"]:
         """One residual step."""
-        return x + self.second(F.relu(self.first(F.relu(x))))
+        return x + self.second(F.gelu(self.first(x)))
 
 
 def identity(z: Tensor) -> Tensor:
@@ -146,7 +146,7 @@ class Inverter(nn.Module):
     def forward(self, released: Float[Tensor, "b *latent"]) -> Float[Tensor, "b c h w"]:
         """The guessed images, not clamped."""
         cells = self.grid(released)
-        x = self.linear(cells) + self.out(F.relu(self.unfold(self.body(self.stem(cells)))))
+        x = self.linear(cells) + self.out(F.gelu(self.unfold(self.body(self.stem(cells)))))
         if x.shape[-2:] != self.grid.covers:
             x = F.interpolate(x, size=self.grid.covers, mode="bilinear", antialias=True)
         height, width = self.image_mean.shape[-2:]

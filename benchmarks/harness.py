@@ -1,0 +1,40 @@
+"""Interleaved timing: what is compared runs in turns, so that a noisy machine disturbs both alike."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One measured figure and its goal."""
+
+    name: str
+    value: float
+    goal: float
+    at_least: bool
+
+    @property
+    def holds(self) -> bool:
+        """Whether the goal is met."""
+        return self.value >= self.goal if self.at_least else self.value <= self.goal
+
+    def __str__(self) -> str:
+        verdict, sign = "ok  " if self.holds else "MISS", "≥" if self.at_least else "≤"
+        return f"{verdict}  {self.name:<62} {self.value:6.2f}  goal {sign} {self.goal:g}"
+
+
+def seconds(call: Callable[[], object]) -> float:
+    """How long one call takes."""
+    started = time.perf_counter()
+    call()
+    return time.perf_counter() - started
+
+
+def ratio(numerator: Callable[[], object], denominator: Callable[[], object], rounds: int = 15) -> float:
+    """Median over rounds of time(numerator) / time(denominator), each round running both; the first is thrown away."""
+    found = [seconds(numerator) / seconds(denominator) for _ in range(rounds + 1)]
+    return statistics.median(found[1:])

@@ -1,0 +1,7 @@
+"""`python -m attcem`."""
+
+import sys
+
+from attcem.cli import main
+
+sys.exit(main())

@@ -1,0 +1,99 @@
+"""What the documentation shows is executed: README, guides, docstrings, examples."""
+
+import doctest
+import importlib
+import pkgutil
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+import attcem
+import attcem.data
+from attcem.attacks import SUITES
+from attcem.cli import build_parser
+from attcem.configfile import parse_experiment
+from attcem.listing import preset_paths
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+MODULES = [name for _, name, _ in pkgutil.walk_packages(attcem.__path__, "attcem.") if not name.endswith("__main__")]
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def quickly(monkeypatch, small, tmp_path):
+    """Everything as written, on a slice of the data and with the shortest suite, in a folder of its own."""
+    for module in (attcem, attcem.data):
+        monkeypatch.setattr(module, "load_data", lambda *_, **__: small, raising=False)
+    for suite in SUITES:
+        monkeypatch.setitem(SUITES, suite, SUITES["smoke"])
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_python_blocks_run_from_top_to_bottom(page, quickly):
+    names: dict = {}
+    for block in blocks(page, "python"):
+        exec(compile(block, str(page), "exec"), names)
+
+
+def test_the_readme_example_is_short_and_writes_its_page(quickly):
+    example = blocks(ROOT / "README.md", "python")[0]
+    assert len([line for line in example.splitlines() if line.strip()]) <= 12
+    exec(compile(example, "README.md", "exec"), {})
+    assert (quickly / "report.html").stat().st_size > 10_000
+
+
+COMMANDS = [
+    (page.name, line.partition("#")[0].strip())
+    for page in PAGES
+    for block in blocks(page, "sh")
+    for line in block.splitlines()
+    if line.startswith("attcem ")
+]
+
+
+@pytest.mark.parametrize(("page", "line"), COMMANDS, ids=lambda text: str(text)[:60])
+def test_commands_are_ones_that_the_program_takes(page, line):
+    options, rest = build_parser().parse_known_args(line.split()[1:])
+    assert options.call and (not rest or options.command == "run")
+    if options.command == "run" and not (rest and rest[0].startswith("runs/")):
+        named = preset_paths().get(Path(rest[0]).stem) if rest and not rest[0].startswith("-") else None
+        parse_experiment([str(named), *rest[1:]] if named else rest)
+
+
+def test_there_are_commands_to_check_and_make_targets_exist():
+    assert len(COMMANDS) >= 5
+    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for page in PAGES:
+        assert set(re.findall(r"^make (\w+)", "\n".join(blocks(page, "sh")), re.MULTILINE)) <= targets
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstrings_are_true(name):
+    assert doctest.testmod(importlib.import_module(name)).failed == 0
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
+def test_examples_run(path, quickly):
+    result = runpy.run_path(str(path))["main"](epochs=1, suite="smoke")
+    assert 0 < result.worst.mse < 1
+
+
+def test_the_readme_tree_names_what_is_there():
+    readme = (ROOT / "README.md").read_text()
+    for path in (ROOT / "src" / "attcem").iterdir():
+        if not path.name.startswith(("_", "py.")) and path.name != "__pycache__":
+            assert path.name in readme, f"{path.name} is missing from the README's file tree"
+
+
+def test_links_between_pages_lead_somewhere():
+    for page in PAGES:
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
