@@ -12,7 +12,7 @@ from torch import Tensor
 from attcem.attacks.base import Attack, Reconstruction
 from attcem.attacks.inverter import Inverter
 from attcem.data.loader import Augment, Loader, in_order
-from attcem.progress import bar
+from attcem.progress import bar, say
 from attcem.types import Images, View
 
 
@@ -39,11 +39,10 @@ class Decoder(Attack):
         with torch.random.fork_rng():
             torch.manual_seed(seed)
             training = Inversion(self, view, seed)
-            before, plateaued = math.inf, False
+            title, before, plateaued = f"decoder {self.channels}×{self.blocks}", math.inf, False
             for doubling in range(self.doublings + 1):
-                reached = training.run_cycle(
-                    self.cycle * 2**doubling, f"decoder {self.channels}×{self.blocks}", progress
-                )
+                reached = training.run_cycle(self.cycle * 2**doubling, title, progress)
+                say(f"{title}: own validation MSE {reached:.5f} after {training.steps:,} steps", shown=progress)
                 plateaued = reached > (1 - self.tolerance) * before
                 if plateaued:
                     break
@@ -70,13 +69,14 @@ class Inversion:
         rest = [p for p in self.network.parameters() if id(p) not in solved]
         groups = [{"params": rest, "share": 1.0}, {"params": list(self.network.linear.parameters()), "share": 0.1}]
         self.optimiser = torch.optim.Adam(groups, lr=settings.lr, betas=(0.9, 0.99))
-        self.epochs = 0
+        self.epochs = self.steps = 0
         self.best, self.weights = math.inf, snapshot(self.network)
         self.curve = [self.validate()]
 
     def run_cycle(self, steps: int, title: str, progress: bool) -> float:
         """Rise to the full learning rate, fall to zero, and return the validation loss there."""
         done = 0
+        self.steps += steps
         with bar(title, steps, unit_size=self.settings.batch, shown=progress) as show:
             while done < steps:
                 for x, _ in self.loader.epoch(self.epochs):
