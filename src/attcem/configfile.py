@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import typing
+from argparse import SUPPRESS
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -31,7 +32,7 @@ class Parser(ArgumentParser):
 
 def experiment_parser(prog: str = "attcem run") -> Parser:
     """A parser whose options are the fields of Experiment, on top of a YAML file: --train.epochs 10."""
-    parser = Parser(prog=prog)
+    parser = Parser(prog=prog, usage=SUPPRESS)
     parser.add_argument("--config", action="config", help="YAML file with any of the settings below")
     parser.add_class_arguments(Experiment, as_group=False)
     return parser

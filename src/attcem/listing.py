@@ -9,8 +9,8 @@ from typing import Any
 
 
 def sentence(entry: Any) -> str:
-    """The first line of what documents an entry."""
-    return (inspect.getdoc(entry) or "").partition("\n")[0]
+    """What an entry says of itself, or the first line of its documentation."""
+    return getattr(entry, "about", None) or (inspect.getdoc(entry) or "").partition("\n")[0]
 
 
 def from_table(room: str, table: str) -> Callable[[], dict[str, str]]:

@@ -34,6 +34,12 @@ class Decoder(Attack):
     doublings: int = 5
     tolerance: float = 0.02
 
+    @property
+    def about(self) -> str:
+        """One line for `attcem list`."""
+        size = f"{self.blocks} residual blocks of {self.channels} channels"
+        return f"Inverts latents with {size}, trained on fresh queries until doubling the effort gains nothing."
+
     def __call__(self, view: View, *, seed: int = 0, progress: bool = False) -> Reconstruction:
         """Train on public images, keep the best validated weights, invert the targets."""
         with torch.random.fork_rng():

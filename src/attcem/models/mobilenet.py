@@ -48,7 +48,7 @@ class InvertedResidual(nn.Module):
 
 @dataclass(frozen=True)
 class MobileNetV2:
-    """Builder of a MobileNetV2."""
+    """MobileNetV2 for small images: inverted residuals, cut after unit 5 unless told otherwise."""
 
     cut: int = 5
     """After the first halving: stem, one thin block, two of 24 channels, the first of 32."""

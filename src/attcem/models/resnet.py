@@ -36,6 +36,12 @@ class ResNet:
     blocks: tuple[int, ...]
 
     @property
+    def about(self) -> str:
+        """One line for `attcem list`."""
+        layers = 2 + 2 * sum(self.blocks)
+        return f"Residual network of {layers} layers, cut after unit {self.cut} unless told otherwise."
+
+    @property
     def cut(self) -> int:
         """After the stem, the first stage and the first halving block: half of the image's height and width."""
         return 1 + self.blocks[0] + 1

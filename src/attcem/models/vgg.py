@@ -20,6 +20,13 @@ class VGG:
     norm: bool
 
     @property
+    def about(self) -> str:
+        """One line for `attcem list`."""
+        convolutions = sum(map(len, self.plan))
+        norm = "with batch norm" if self.norm else "without batch norm"
+        return f"VGG of {convolutions} convolutions {norm}, cut after unit {self.cut} unless told otherwise."
+
+    @property
     def cut(self) -> int:
         """After the second pool: a quarter of the image's height and width."""
         return sum(len(stage) + 1 for stage in self.plan[:2])

@@ -113,3 +113,16 @@ def unpack_optimiser(optimiser: torch.optim.Optimizer, tensors: Mapping[str, Ten
         index, slot = name.split(".", 1)
         slots.setdefault(int(index), {})[slot] = value
     optimiser.load_state_dict({"state": slots, "param_groups": optimiser.state_dict()["param_groups"]})
+
+
+def without_guard(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Only the split network's tensors."""
+    return {name: tensor for name, tensor in tensors.items() if name.startswith("model.")}
+
+
+def differences(theirs: Any, mine: Any) -> str:
+    """What differs, in a few words."""
+    if isinstance(theirs, dict) and isinstance(mine, dict):
+        keys = [key for key in {**theirs, **mine} if theirs.get(key) != mine.get(key)]
+        return ", ".join(f"{key} was {theirs.get(key)!r}, now {mine.get(key)!r}" for key in keys)
+    return f"was {theirs!r}, now {mine!r}"

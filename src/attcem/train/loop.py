@@ -19,12 +19,14 @@ from attcem.progress import bar, say
 from attcem.train.checkpoint import (
     STATE,
     State,
+    differences,
     pack,
     read_state,
     read_tensors,
     save_state,
     unpack_modules,
     unpack_optimiser,
+    without_guard,
     write_state,
 )
 from attcem.train.device import peak_megabytes, place
@@ -257,16 +259,3 @@ class Training:
         self.model.record = self.state
         self.history.close()
         return self.state
-
-
-def without_guard(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Only the split network's tensors."""
-    return {name: tensor for name, tensor in tensors.items() if name.startswith("model.")}
-
-
-def differences(theirs: Any, mine: Any) -> str:
-    """What differs, in a few words."""
-    if isinstance(theirs, dict) and isinstance(mine, dict):
-        keys = [key for key in {**theirs, **mine} if theirs.get(key) != mine.get(key)]
-        return ", ".join(f"{key} was {theirs.get(key)!r}, now {mine.get(key)!r}" for key in keys)
-    return f"was {theirs!r}, now {mine!r}"
