@@ -2,6 +2,8 @@
 
 import csv
 import dataclasses
+import sys
+import types
 
 import pytest
 import torch
@@ -135,8 +137,31 @@ def test_history_csv_holds_every_epoch(network, small, tmp_path):
     assert [float(row["val_accuracy"]) for row in rows] == [row["val_accuracy"] for row in state.history]
 
 
+def test_tensorboard_gets_every_figure_of_every_epoch(network, small, tmp_path, monkeypatch):
+    written = {}
+
+    class Writer:
+        def __init__(self, folder):
+            assert folder == str(tmp_path / "tensorboard")
+
+        def add_scalar(self, name, value, epoch):
+            written[name, epoch] = value
+
+        def flush(self):
+            written["flushed"] = True
+
+        def close(self):
+            written["closed"] = True
+
+    module = types.ModuleType("torch.utils.tensorboard")
+    module.SummaryWriter = Writer
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", module)
+    state = fit(network, Undefended(), small, epochs=2, out=tmp_path, tensorboard=True, progress=False)
+    assert written["val_accuracy", 2] == state.history[1]["val_accuracy"] and written["closed"]
+
+
 def test_tensorboard_is_optional_and_says_how_to_get_it(network, small, tmp_path, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "torch.utils.tensorboard", None)
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     with pytest.raises(ValueError, match=r"attcem\[tensorboard\]"):
         fit(network, Undefended(), small, epochs=1, out=tmp_path, tensorboard=True, progress=False)
 
