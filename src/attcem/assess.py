@@ -63,7 +63,6 @@ def audit(
             say(f"{name}: MSE {mse:.5f}  (mean image {floor:.5f})", shown=progress)
     worst = judge.worst(list(suite))
     record = model.record
-    latent_bytes = int(np.prod(model.latent_shape)) * view.targets.element_size()
     return Result(
         config=experiment or describe_experiment(model, guard, data, config),
         seed=config.seed if record is None else record.seed,
@@ -80,12 +79,7 @@ def audit(
             classes=data.classes,
             undefended=all(name == "none" for name in describe(guard)),
         ),
-        cost={
-            **({} if record is None else record.cost),
-            "params_device": sum(p.numel() for p in model.encoder.parameters()),
-            "params_cloud": sum(p.numel() for p in model.decoder.parameters()),
-            "bytes": latent_bytes,
-        },
+        cost=costs(model, view.targets),
         history=[] if record is None else record.history,
         versions={"python": platform.python_version()} | {name: version(name) for name in ("attcem", "torch", "numpy")},
         commit=current_commit(),
@@ -152,6 +146,16 @@ class Judge:
     def per_image(self) -> dict[str, np.ndarray]:
         """Every score of every image, for later statistics."""
         return {f"{name}/{metric}": v.numpy() for name, found in self.scores.items() for metric, v in found.items()}
+
+
+def costs(model: Split, targets: Tensor) -> dict[str, float]:
+    """What training took, the size of the halves, and the bytes that one image sends over the wire."""
+    return {
+        **({} if model.record is None else model.record.cost),
+        "params_device": sum(p.numel() for p in model.encoder.parameters()),
+        "params_cloud": sum(p.numel() for p in model.decoder.parameters()),
+        "bytes": targets[0].numel() * targets.element_size(),
+    }
 
 
 def gallery(truth: Images, guesses: dict[str, Reconstruction]) -> dict[str, np.ndarray]:

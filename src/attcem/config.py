@@ -124,6 +124,10 @@ class AuditConfig:
     images: int = 1000
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        if self.images < 1:
+            raise ValueError(f"audit.images must be at least 1, not {self.images}")
+
 
 @dataclass(frozen=True)
 class Experiment:

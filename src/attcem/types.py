@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from jaxtyping import Float, Int64, UInt8
@@ -153,7 +154,8 @@ class Result:
             Image.fromarray(strip.squeeze(-1) if strip.shape[-1] == 1 else strip).save(
                 folder / "images" / f"{name}.png"
             )
-        np.savez_compressed(folder / "diagnostics.npz", **self.per_image)  # type: ignore[arg-type]
+        with replacing(folder / "diagnostics.npz") as file:
+            np.savez_compressed(file, **self.per_image)  # type: ignore[arg-type]
         return write_atomically(folder / "result.json", json.dumps(self.to_json(), indent=1).encode())
 
     @classmethod
@@ -179,7 +181,7 @@ class Result:
         for path in sorted((folder / "images").glob("*.png")):
             strip = np.asarray(Image.open(path))
             strip = strip[..., None] if strip.ndim == 2 else strip
-            result.gallery[path.stem] = np.stack(np.split(strip, len(result.labels), axis=1))
+            result.gallery[path.stem] = np.stack(np.split(strip, max(1, len(result.labels)), axis=1))
         if (folder / "diagnostics.npz").exists():
             with np.load(folder / "diagnostics.npz") as arrays:
                 result.per_image = dict(arrays)
@@ -192,16 +194,23 @@ class Result:
         return write_report([self], path)
 
 
-def write_atomically(path: Path, content: bytes) -> Path:
-    """Write a file so that a reader, or a crash, sees the old content or the new, never a part."""
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file to write that takes the path's place at the end: a reader, or a crash, sees the old or the new, whole."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with partial.open("wb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def write_atomically(path: Path, content: bytes) -> Path:
+    """Write a whole file, or nothing."""
+    with replacing(path) as file:
+        file.write(content)
     return path

@@ -59,6 +59,10 @@ class TestEveryDefence:
     def test_state_survives_saving(self, name, latent):
         defence, again = self.made(name, latent), self.made(name, latent)
         again.load_state_dict(defence.state_dict())
+        torch.manual_seed(1)
+        first = defence.eval().release(batch_of(latent).z)
+        torch.manual_seed(1)
+        assert torch.equal(again.eval().release(batch_of(latent).z), first)
 
     def test_first_docstring_line_is_a_sentence(self, name, latent):
         assert DEFENCES[name].__doc__ and DEFENCES[name].__doc__.splitlines()[0][-1] in ".:)"

@@ -20,12 +20,12 @@ SUITES: dict[str, dict[str, Attack]] = {
     "smoke": {"decoder_small": replace(SMALL, cycle=50, doublings=0)},
     "demo": {
         "decoder_small": replace(SMALL, cycle=200, doublings=1),
-        "decoder_medium": replace(MEDIUM, cycle=300, doublings=1),
+        "decoder_medium": replace(MEDIUM, cycle=400, doublings=1),
     },
     "quick": {
         "decoder_small": replace(SMALL, doublings=1),
-        "decoder_medium": replace(MEDIUM, doublings=1),
-        "decoder_large": replace(LARGE, cycle=400, doublings=1),
+        "decoder_medium": replace(MEDIUM, doublings=2),
+        "decoder_large": replace(LARGE, cycle=300, doublings=1),
     },
     "standard": dict(ATTACKS),
 }

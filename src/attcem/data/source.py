@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import zipfile
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+
+from attcem.types import replacing
 
 SMALLEST = 28
 REQUIRED = ("x_train", "y_train")
@@ -79,16 +80,8 @@ class Source:
     def write(self, path: Path) -> Path:
         """Write the .npz so that a reader, or a crash, sees all of it or nothing."""
         arrays = {key: getattr(self, key) for key in (*REQUIRED, *OPTIONAL) if getattr(self, key) is not None}
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f".{path.name}.{os.getpid()}.part")
-        try:
-            with partial.open("wb") as file:
-                np.savez(file, class_names=np.array(self.class_names, dtype=str), **arrays)
-                file.flush()
-                os.fsync(file.fileno())
-            partial.replace(path)
-        finally:
-            partial.unlink(missing_ok=True)
+        with replacing(path) as file:
+            np.savez(file, class_names=np.array(self.class_names, dtype=str), **arrays)
         return path
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import sys
 from contextlib import AbstractContextManager, nullcontext
 
 import torch
@@ -30,4 +31,5 @@ def peak_megabytes(device: torch.device) -> float:
     """Peak memory of the accelerator, or of the process on a CPU."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device) / 2**20
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    unit = 2**20 if sys.platform == "darwin" else 1024  # bytes there, kilobytes elsewhere
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
