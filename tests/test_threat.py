@@ -68,6 +68,11 @@ def test_every_release_hook_reaches_the_attacker(network, small):
     assert not view.targets.any() and not view.oracle(small.public[:4].pixels()).any()
 
 
+def test_a_device_that_releases_nan_is_not_audited(network, small):
+    with pytest.raises(ValueError, match="not finite"):
+        build_view(network, Noise(float("1e39")), small, images=5)
+
+
 def test_the_device_goes_when_its_oracle_does(network, small):
     from attcem import threat
 

@@ -56,4 +56,8 @@ def build_view(model: Split, guard: Defence, data: Data, *, images: int, seed: i
     truth = data.test[chosen]
     oracle = make_oracle(model, guard)
     targets = torch.cat([oracle(x) for x, _ in in_order(truth)])
+    if not targets.isfinite().all():
+        raise ValueError(
+            "the device releases values that are not finite: train again with a lower train.lr, or check the defence"
+        )
     return View(public=data.public, oracle=oracle, targets=targets), truth

@@ -65,7 +65,7 @@ class Inversion:
         self.device = view.targets.device
         own, self.held_out = hold_out(view.public, seed)
         self.loader = Loader(own, settings.batch, device=self.device, augment=Augment(crop=2, flip=True), seed=seed)
-        some = [x for x, _ in in_order(own[:2048], device=self.device)]
+        some = [x for x, _ in in_order(own[:2048], batch=64, device=self.device)]
         released = [view.oracle(x) for x in some]
         mean = own.pixels().mean(0).to(self.device)
         network = Inverter(torch.cat(released), mean, settings.channels, settings.blocks).to(self.device)

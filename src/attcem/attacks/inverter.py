@@ -18,6 +18,10 @@ MOST_FEATURES = 3000
 """Inputs of the linear guess for one cell; beyond that fewer neighbours are looked at."""
 
 
+ENOUGH = 50
+"""Cells per unknown of the linear guess: more would not change it."""
+
+
 class Residual(nn.Module):
     """x + conv(gelu(conv(x))): the last convolution starts at zero, so depth costs nothing at first."""
 
@@ -154,10 +158,13 @@ class Inverter(nn.Module):
 
     @torch.no_grad()
     def solve_linear(self, pairs: Iterable[tuple[Tensor, Tensor]]) -> None:
-        """Make the linear guess the ridge regression of patches on neighbouring cells, over (released, image) pairs."""
+        """Make the linear guess the ridge regression of patches on neighbouring cells.
+
+        Pairs of (released, image) batches are taken until there are ENOUGH cells for every unknown of a patch.
+        """
         reach, factor, convolution = self.linear.reach, self.linear.factor, self.linear.convolution
         size = tuple(cells * factor for cells in self.grid.size)
-        gram, cross = torch.zeros(()), torch.zeros(())
+        gram, cross, seen = torch.zeros(()), torch.zeros(()), 0
         for released, x in pairs:
             near = F.unfold(self.grid(released), reach, padding=reach // 2).transpose(1, 2).flatten(0, 1)
             near = F.pad(near, (0, 1), value=1.0).double()
@@ -166,7 +173,9 @@ class Inverter(nn.Module):
             if size != self.grid.covers:
                 wanted = F.interpolate(wanted, size=size, mode="bilinear", antialias=True)
             patches = F.unfold(wanted, factor, stride=factor).transpose(1, 2).flatten(0, 1).double()
-            gram, cross = gram + near.T @ near, cross + near.T @ patches
+            gram, cross, seen = gram + near.T @ near, cross + near.T @ patches, seen + len(near)
+            if seen >= ENOUGH * near.shape[1]:
+                break
         ridge = 1e-5 * gram.diagonal().mean() * torch.eye(len(gram), dtype=gram.dtype, device=gram.device)
         solution = torch.linalg.solve(gram + ridge, cross).T.to(convolution.weight.dtype)
         convolution.weight.copy_(solution[:, :-1].reshape(convolution.weight.shape))
