@@ -4,7 +4,15 @@ from jaxtyping import install_import_hook
 
 import tests.typecheck  # noqa: F401
 
-CHECKED = ["attcem.data.loader", "attcem.defences", "attcem.metrics", "attcem.attacks", "attcem.train"]
+CHECKED = [
+    "attcem.maths",
+    "attcem.layers",
+    "attcem.data.loader",
+    "attcem.defences",
+    "attcem.metrics",
+    "attcem.attacks",
+    "attcem.train",
+]
 install_import_hook(CHECKED, "tests.typecheck.check")
 
 import pytest

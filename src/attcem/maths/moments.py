@@ -1,0 +1,118 @@
+"""Weighted means and variances of every class and slot at once (maths §1, §2)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+from attcem.maths.segments import segment_sum
+
+EMPTY = 1e-20
+"""A slot with less mass than this holds nothing: its moments are zero, and so are their gradients."""
+
+
+@dataclass(frozen=True)
+class Moments:
+    """What each slot of each segment holds: mass Σ r, mean, and variance of every feature."""
+
+    mass: Float[Tensor, "c k"]
+    mu: Float[Tensor, "c k d"]
+    var: Float[Tensor, "c k d"]
+
+
+def moments(
+    x: Float[Tensor, "n *t d"],
+    segment: Int64[Tensor, " n"],
+    segments: int,
+    resp: Float[Tensor, "n *t k"] | None = None,
+    *,
+    unbiased: bool = False,
+) -> Moments:
+    """Moments of x in every segment and slot, tokens of a sample counted in the sample's segment.
+
+    μ = Σ r x / Σ r;  σ² = Σ r (x−μ)² / Σ r, or over Σ r − Σ r² / Σ r when unbiased (M − 1 for one-hot r). Without
+    `resp` a segment is one slot. The mean comes first and the deviations after it, so a large common offset costs no
+    digits. Memory is that of x and of the result: no slot's deviations are kept for the backward pass.
+    """
+    x = with_token_axis(x)
+    resp = torch.ones_like(x[..., :1]) if resp is None else with_token_axis(resp)
+    mass = segment_sum(resp.sum(1), segment, segments)
+    share = 1 / torch.where(mass > EMPTY, mass, torch.inf)
+    total, spread = Sums.apply(x, resp, segment, share.detach())
+    mu = share.unsqueeze(-1) * total
+    if unbiased:
+        freedom = mass - share * segment_sum(resp.square().sum(1), segment, segments)
+        # One sample, however weighted, has no freedom but for rounding: its variance is zero, not 0/0.
+        share = 1 / torch.where(freedom > 8 * torch.finfo(x.dtype).eps * mass, freedom, torch.inf)
+    return Moments(mass, mu, share.unsqueeze(-1) * spread)
+
+
+def covariance(
+    x: Float[Tensor, "n *t d"],
+    segment: Int64[Tensor, " n"],
+    segments: int,
+    weight: Float[Tensor, " n"] | None = None,
+) -> Float[Tensor, "c d d"]:
+    """Full covariance of every segment's tokens: Σ w (x−μ)(x−μ)ᵀ / Σ w. Needs n·d² numbers: for few features."""
+    x = with_token_axis(x)
+    weight = x.new_ones(len(x)) if weight is None else weight
+    resp = weight[:, None, None].expand(*x.shape[:2], 1)
+    mass = segment_sum(resp.sum((1, 2)), segment, segments)
+    share = 1 / torch.where(mass > EMPTY, mass, torch.inf)
+    mu = share.unsqueeze(-1) * segment_sum((resp * x).sum(1), segment, segments)
+    deviation = x - mu[segment].unsqueeze(1)
+    outer = torch.einsum("ntd,nte->nde", resp * deviation, deviation)
+    return share[:, None, None] * segment_sum(outer, segment, segments)
+
+
+def with_token_axis(x: Float[Tensor, "n *t d"]) -> Float[Tensor, "n tokens d"]:
+    """Samples as one token each, positions as many."""
+    return x.reshape(len(x), math.prod(x.shape[1:-1]), x.shape[-1])
+
+
+class Sums(torch.autograd.Function):
+    """Σ r x and Σ r (x−μ)² of every segment and slot, with the products computed again in the backward pass.
+
+    μ counts as a constant: at the weighted mean the derivative through it is −2 Σ r (x−μ) = 0.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        x: Float[Tensor, "n t d"],
+        resp: Float[Tensor, "n t k"],
+        segment: Int64[Tensor, " n"],
+        share: Float[Tensor, "c k"],
+    ) -> tuple[Float[Tensor, "c k d"], Float[Tensor, "c k d"]]:
+        """One slot after the other, each over all segments at once; `share` is 1 / Σ r."""
+        total = x.new_empty(*share.shape, x.shape[-1])
+        mu, spread = torch.empty_like(total), torch.empty_like(total)
+        for k in range(resp.shape[-1]):
+            weight = resp[..., k : k + 1]
+            total[:, k] = segment_sum((weight * x).sum(1), segment, len(share))
+            mu[:, k] = share[:, k : k + 1] * total[:, k]
+            deviation = x - mu[segment, k].unsqueeze(1)
+            spread[:, k] = segment_sum((weight * deviation.square()).sum(1), segment, len(share))
+        ctx.save_for_backward(x, resp, segment, mu)
+        return total, spread
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(
+        ctx: Any, to_total: Float[Tensor, "c k d"], to_spread: Float[Tensor, "c k d"]
+    ) -> tuple[Tensor, Tensor, None, None]:
+        """r (g + 2 (x−μ) h) to the samples, Σ_d x g + (x−μ)² h to the responsibilities."""
+        x, resp, segment, mu = ctx.saved_tensors
+        to_x, to_resp = torch.zeros_like(x), torch.empty_like(resp)
+        for k in range(resp.shape[-1]):
+            deviation = x - mu[segment, k].unsqueeze(1)
+            pull = deviation * to_spread[segment, k].unsqueeze(1)
+            push = to_total[segment, k].unsqueeze(1)
+            to_x += resp[..., k : k + 1] * (push + 2 * pull)
+            to_resp[..., k] = (x * push + deviation * pull).sum(-1)
+        return to_x, to_resp, None, None
