@@ -1,5 +1,6 @@
 """One equation, one pure function; tensors in, tensors out, entropies in nats."""
 
+from attcem.maths.gates import class_gate, excess, hinge, snr_gate, variance_threshold
 from attcem.maths.moments import Moments, covariance, moments
 from attcem.maths.rate import assignment_information, diagonal_rate, entropy, full_rate, gram_rate, rate_bound
 from attcem.maths.segments import segment_count, segment_softmax, segment_sum
@@ -7,14 +8,19 @@ from attcem.maths.segments import segment_count, segment_softmax, segment_sum
 __all__ = [
     "Moments",
     "assignment_information",
+    "class_gate",
     "covariance",
     "diagonal_rate",
     "entropy",
+    "excess",
     "full_rate",
     "gram_rate",
+    "hinge",
     "moments",
     "rate_bound",
     "segment_count",
     "segment_softmax",
     "segment_sum",
+    "snr_gate",
+    "variance_threshold",
 ]
