@@ -2,7 +2,7 @@
 
 from attcem.maths.gates import class_gate, excess, hinge, snr_gate, variance_threshold
 from attcem.maths.moments import Moments, covariance, moments
-from attcem.maths.rate import assignment_information, diagonal_rate, entropy, full_rate, gram_rate, rate_bound
+from attcem.maths.rate import assignment_information, diagonal_rate, entropy, full_rate, gram_rate, rate_bound, widen
 from attcem.maths.segments import segment_count, segment_softmax, segment_sum
 
 __all__ = [
@@ -23,4 +23,5 @@ __all__ = [
     "segment_sum",
     "snr_gate",
     "variance_threshold",
+    "widen",
 ]

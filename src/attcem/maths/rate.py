@@ -74,11 +74,16 @@ def noise_variance(sigma: float) -> float:
 
 
 def half_log_det(matrix: Float[Tensor, "*n d d"]) -> Float[Tensor, "*n d"]:
-    """Terms that sum to ½ log det(I + A), the log of the Cholesky diagonal; NaN where I + A is not positive."""
+    """Terms that sum to ½ log det(I + A), A ≥ 0: the log of the Cholesky diagonal.
+
+    NaN where A is so large that rounding swallows the I: what is left would be a number, not the determinant.
+    """
     identity = torch.eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device)
     factor, failed = torch.linalg.cholesky_ex(matrix + identity)
     terms = factor.diagonal(dim1=-2, dim2=-1).log()
-    return torch.where(failed.unsqueeze(-1) == 0, terms, torch.nan)
+    largest = matrix.diagonal(dim1=-2, dim2=-1).amax(-1)
+    exact = (failed == 0) & (largest * torch.finfo(matrix.dtype).eps < 0.1)
+    return torch.where(exact.unsqueeze(-1), terms, torch.nan)
 
 
 def widen(x: Float[Tensor, "*n"]) -> Float[Tensor, "*n"]:
