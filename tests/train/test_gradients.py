@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attcem.defences import Noise, Undefended
+from attcem.defences import DEFENCES, Noise, Undefended, create_defence
 from attcem.models import split
 from attcem.train.gradients import one_pass
 from attcem.types import Batch
@@ -36,13 +36,10 @@ def gradients(model, guard):
     return {name: None if p.grad is None else p.grad.clone() for name, p in named}
 
 
-@settings(max_examples=10, deadline=None)
-@given(batch=st.integers(2, 9), lam=st.floats(0.01, 20), w_lr=st.sampled_from([1.0, 0.02]), seed=st.integers(0, 99))
-def test_one_pass_equals_two(batch, lam, w_lr, seed):
+def check_one_pass_equals_two(guard, batch, w_lr, seed):
     torch.manual_seed(seed)
     model = split("vgg11", shape=(1, 28, 28), classes=4, cut=4, bottleneck=3, width=0.05).double()
-    guard = Noise(0.2) + Scaled(lam=lam) + Shrink(lam=0.5)
-    guard.setup(latent=model.latent_shape, classes=4, sigma=0.2)
+    guard.setup(latent=model.latent_shape, classes=4, sigma=guard.sigma)
     guard.double()
     x, y = torch.rand(batch, 1, 28, 28, dtype=torch.double), torch.randint(0, 4, (batch,))
     other_model, other_guard = copy.deepcopy(model), copy.deepcopy(guard)
@@ -54,6 +51,29 @@ def test_one_pass_equals_two(batch, lam, w_lr, seed):
     for name, fast in gradients(model, guard).items():
         torch.testing.assert_close(fast, slow[name], atol=1e-10, rtol=1e-10)
         assert fast.abs().sum() > 0, name
+
+
+STEPS = {"lam": st.floats(0.01, 20), "w_lr": st.sampled_from([1.0, 0.02]), "seed": st.integers(0, 99)}
+
+
+@settings(max_examples=10, deadline=None)
+@given(batch=st.integers(2, 9), **STEPS)
+def test_one_pass_equals_two(batch, lam, w_lr, seed):
+    check_one_pass_equals_two(Noise(0.2) + Scaled(lam=lam) + Shrink(lam=0.5), batch, w_lr, seed)
+
+
+PENALTIES = [("bound", {"cov": "diag"}), ("bound", {"cov": "channel"}), ("bound", {"cov": "gram"})]
+
+
+@pytest.mark.parametrize(("name", "options"), PENALTIES, ids=str)
+@settings(max_examples=5, deadline=None)
+@given(batch=st.integers(5, 9), **STEPS)
+def test_one_pass_equals_two_for_every_penalty(name, options, batch, lam, w_lr, seed):
+    check_one_pass_equals_two(Noise(0.2) + create_defence(name, lam=lam, **options), batch, w_lr, seed)
+
+
+def test_no_penalty_is_forgotten_here():
+    assert {name for name in DEFENCES if create_defence(name).penalises} == {name for name, _ in PENALTIES}
 
 
 def make(guard):

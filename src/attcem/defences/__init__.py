@@ -5,11 +5,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from attcem.defences.base import Chain, Defence, Stage, Undefended
+from attcem.defences.bound import Bound
 from attcem.defences.noise import Noise
 from attcem.naming import check_options, look_up
 
 __all__ = [
     "DEFENCES",
+    "Bound",
     "Chain",
     "Defence",
     "Noise",
@@ -23,6 +25,7 @@ __all__ = [
 DEFENCES: dict[str, type[Defence]] = {
     "none": Undefended,
     "noise": Noise,
+    "bound": Bound,
 }
 
 
