@@ -40,6 +40,8 @@ def experiment_parser(prog: str = "attcem run") -> Parser:
 
 def parse_experiment(arguments: Sequence[str]) -> Experiment:
     """The experiment that `[FILE.yaml] [--key value …]` describes, with every name in it checked."""
+    from attcem.defences import build_defence
+
     arguments = list(arguments)
     if arguments and not arguments[0].startswith("-"):
         check_keys(Experiment, read_yaml(arguments[0]), source=arguments[0])
@@ -51,6 +53,7 @@ def parse_experiment(arguments: Sequence[str]) -> Experiment:
         experiment: Experiment = Experiment(**vars(parser.instantiate(parsed)))
         experiment = dataclasses.replace(experiment, defence=typed_chain(experiment.defence))
         check_names(experiment)
+        build_defence(experiment.defence)
         return experiment
     except UsageError:
         raise

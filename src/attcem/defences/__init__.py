@@ -42,7 +42,11 @@ def create_defence(name: str, **options: Any) -> Defence:
 def build_defence(chain: Mapping[str, Mapping[str, Any]]) -> Defence:
     """Make the chain that a configuration describes: name → options; an empty one is undefended."""
     links = [create_defence(name, **options) for name, options in chain.items()] or [Undefended()]
-    return links[0] if len(links) == 1 else Chain(*links)
+    guard = links[0] if len(links) == 1 else Chain(*links)
+    silent = [name for name in chain if DEFENCES[name].needs_noise and guard.sigma == 0]
+    if silent:
+        raise ValueError(f"defence {silent[0]!r} means nothing without noise: add noise, as in defence.noise.sigma=0.1")
+    return guard
 
 
 def option_types(name: str) -> dict[str, Any]:

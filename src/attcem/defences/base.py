@@ -24,13 +24,15 @@ class Stage(IntEnum):
 class Defence(nn.Module):
     """Changes what leaves the device (`release`), how the encoder is trained (`penalty`), or both.
 
-    `lam` weighs the penalty's gradient in the encoder, `warmup` is the number of epochs before it starts.
+    `lam` weighs the penalty's gradient in the encoder, `warmup` is the number of epochs before it starts; one that
+    `needs_noise` means nothing in a chain without Gaussian noise.
     """
 
     stage: Stage = Stage.ADVERSARIAL
     sigma: float = 0.0
     lam: float = 1.0
     warmup: int = 0
+    needs_noise: bool = False
 
     def setup(self, *, latent: Sequence[int], classes: int, sigma: float) -> None:
         """Make parameters for these shapes; called once, before the optimiser exists."""

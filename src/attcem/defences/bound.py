@@ -66,6 +66,8 @@ class Bound(Defence):
         warmup: epochs before it starts.
     """
 
+    needs_noise = True
+
     def __init__(self, lam: float = 1.0, cov: str = "diag", warmup: int = 0) -> None:
         super().__init__()
         self.rate = look_up("cov", cov, RATES)
