@@ -7,17 +7,14 @@ from dataclasses import dataclass, fields
 
 from torch import nn
 
+from attcem.config import BottleneckConfig
 from attcem.models.units import convolution, initialise
 from attcem.naming import check_options
 
 
 @dataclass(frozen=True)
-class Bottleneck:
-    """How many channels cross, at which stride, through which kernel."""
-
-    channels: int = 8
-    stride: int = 1
-    kernel: int = 3
+class Bottleneck(BottleneckConfig):
+    """How many channels cross, at which stride, through which kernel: the configured layer, checked and built."""
 
     def __post_init__(self) -> None:
         for option in fields(self):
