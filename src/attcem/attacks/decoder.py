@@ -89,7 +89,7 @@ class Inversion:
                     share = done / steps
                     self.step(x, self.settings.lr * min(1.0, 20 * share + 0.05) * (1 + math.cos(math.pi * share)) / 2)
                     done += 1
-                    if done % max(1, steps // 4) == 0:
+                    if done == steps or done % max(1, steps // 4) == 0:
                         self.curve.append(self.validate())
                     show(done, mse=self.curve[-1])
                     if done == steps:
