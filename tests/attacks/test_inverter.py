@@ -40,7 +40,9 @@ def test_the_linear_guess_is_the_least_squares_solution(image):
     """A latent that is a linear map of each patch, at the grid's resolution: inverted without training."""
     x = torch.rand(300, *image)
     released = torch.nn.functional.pixel_unshuffle(x, 4)
-    mixed = torch.einsum("nchw,dc->ndhw", released, torch.randn(released.shape[1], released.shape[1]))
+    # a rotation: a matrix drawn at random may be too ill-conditioned for any regression
+    rotation = torch.linalg.qr(torch.randn(released.shape[1], released.shape[1])).Q
+    mixed = torch.einsum("nchw,dc->ndhw", released, rotation)
     network = Inverter(mixed, x.mean(0), channels=8, blocks=1)
     network.solve_linear(zip(mixed.split(100), x.split(100), strict=True))
     assert (network(mixed) - x).square().mean() < 1e-3
