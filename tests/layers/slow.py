@@ -6,7 +6,8 @@ import torch
 
 
 def slow_pooling(layer, x):
-    logits = [layer.w.weight[0] @ (torch.tanh(layer.V.weight @ one) * torch.sigmoid(layer.U.weight @ one)) for one in x]
+    V, U, w = (getattr(layer.scores, name).weight for name in "VUw")
+    logits = [w[0] @ (torch.tanh(V @ one) * torch.sigmoid(U @ one)) for one in x]
     total = sum(math.exp(logit) for logit in logits)
     alpha = torch.stack([logit.exp() / total for logit in logits])
     return alpha, sum(a * one for a, one in zip(alpha, x, strict=True))

@@ -125,7 +125,7 @@ class TestEveryLayer:
 
 
 def test_hidden_width_of_gated_pooling():
-    widths = {width: GatedAttentionPooling(width).V.out_features for width in (8, 400, 1024, 9000)}
+    widths = {width: GatedAttentionPooling(width).scores.V.out_features for width in (8, 400, 1024, 9000)}
     assert widths == {8: 64, 400: 100, 1024: 256, 9000: 512}
 
 
@@ -144,8 +144,8 @@ def test_slots_start_afresh_in_training_and_fixed_in_evaluation():
     again = SlotAttention(WIDTH).double().eval()
     again.load_state_dict(layer.state_dict())
     assert torch.equal(again(x)[0], layer(x)[0])
-    fresh = SlotAttention(WIDTH, fixed_start=False).double().eval()
-    assert not torch.equal(fresh(x)[0], fresh(x)[0])
+    fixed = SlotAttention(WIDTH, fresh=False).double()
+    assert torch.equal(fixed(x)[0], fixed.eval()(x)[0])
 
 
 def test_slots_differ_from_each_other_and_share_every_input():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
 from attcem.layers.masking import blank, masked_softmax
@@ -30,24 +30,32 @@ class GatedCrossAttention(nn.Module):
     def forward(
         self,
         x: Float[Tensor, "b n d"],
-        context: Float[Tensor, "b s d"],
+        context: Float[Tensor, "g s d"],
         mask: Bool[Tensor, "b n"] | None = None,
-        context_mask: Bool[Tensor, "b s"] | None = None,
+        context_mask: Bool[Tensor, "g s"] | None = None,
+        group: Int64[Tensor, " b"] | None = None,
     ) -> Float[Tensor, "b n d"]:
-        """The inputs with what they took from the context; masked inputs come out as zeros."""
+        """The inputs with what they took from the context; masked inputs come out as zeros.
+
+        Row i looks at context[group[i]]; without groups, at context[i].
+        """
         x, context = blank(x, mask), blank(context, context_mask)
-        y = x + self.alpha_x.tanh() * self.attend(self.norm_q(x), self.norm_kv(context), context_mask)
+        y = x + self.alpha_x.tanh() * self.attend(self.norm_q(x), self.norm_kv(context), context_mask, group)
         y = y + self.alpha_f.tanh() * self.ff(self.norm_ff(y))
         return blank(y, mask)
 
     def attend(
-        self, x: Float[Tensor, "b n d"], context: Float[Tensor, "b s d"], context_mask: Bool[Tensor, "b s"] | None
+        self,
+        x: Float[Tensor, "b n d"],
+        context: Float[Tensor, "g s d"],
+        context_mask: Bool[Tensor, "g s"] | None,
+        group: Int64[Tensor, " b"] | None,
     ) -> Float[Tensor, "b n d"]:
         """softmax(q·k / √(d/heads)) v in every head; nothing where no context counts."""
-        q, k, v = (
-            projection.unflatten(-1, (self.heads, -1)).transpose(1, 2)
-            for projection in (self.to_q(x), self.to_k(context), self.to_v(context))
-        )
+        k, v = self.to_k(context), self.to_v(context)
+        if group is not None:
+            k, v, context_mask = k[group], v[group], None if context_mask is None else context_mask[group]
+        q, k, v = (projection.unflatten(-1, (self.heads, -1)).transpose(1, 2) for projection in (self.to_q(x), k, v))
         logits = q @ k.transpose(2, 3) / q.shape[-1] ** 0.5
         weights = masked_softmax(logits, None if context_mask is None else context_mask[:, None, None], dim=-1)
         return self.to_out((weights @ v).transpose(1, 2).flatten(2))

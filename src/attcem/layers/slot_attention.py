@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
 from attcem.layers.masking import blank
@@ -15,8 +15,8 @@ class SlotAttention(nn.Module):
     q = W_q LN(slots)/√d;  logits = k·q / d^¼;  r = softmax over slots;  update = mean of v under r + eps;
     slots ← GRU(update, slots);  slots ← slots + MLP(LN(slots)).  k and v come from LN(x).
 
-    Slots start at μ + σ·ε. In training ε is drawn afresh; in evaluation `fixed_start` uses one draw, made when the
-    layer was made and saved with it. Starting at μ alone would leave all slots the same for ever.
+    Slots start at μ + σ·ε. In training a `fresh` ε is drawn every time; in evaluation, and without `fresh`, it is one
+    draw, made with the layer and saved with it. Starting at μ alone would leave all slots the same for ever.
     """
 
     epsilon: Tensor
@@ -28,14 +28,14 @@ class SlotAttention(nn.Module):
         iters: int = 3,
         hidden: int | None = None,
         *,
-        fixed_start: bool = True,
+        fresh: bool = True,
         eps: float = 1e-8,
     ) -> None:
         super().__init__()
         if slots < 1 or iters < 1:
             raise ValueError(f"slot attention needs at least one slot and one round, not {slots} and {iters}")
         hidden = hidden or width
-        self.iters, self.fixed_start, self.eps = iters, fixed_start, eps
+        self.iters, self.fresh, self.eps = iters, fresh, eps
         self.mu = nn.Parameter(torch.randn(width) / width**0.5)
         self.log_sigma = nn.Parameter(torch.zeros(width))
         self.register_buffer("epsilon", torch.randn(slots, width))
@@ -45,38 +45,49 @@ class SlotAttention(nn.Module):
         self.mlp = nn.Sequential(nn.Linear(width, hidden), nn.ReLU(), nn.Linear(hidden, width))
 
     def forward(
-        self, x: Float[Tensor, "b n d"], mask: Bool[Tensor, "b n"] | None = None
-    ) -> tuple[Float[Tensor, "b s d"], Float[Tensor, "b n s"]]:
-        """The slots, and the last round's responsibilities: 1 over the slots of an input that counts, else 0."""
+        self,
+        x: Float[Tensor, "b n d"],
+        mask: Bool[Tensor, "b n"] | None = None,
+        group: Int64[Tensor, " b"] | None = None,
+        groups: int | None = None,
+    ) -> tuple[Float[Tensor, "g s d"], Float[Tensor, "b n s"]]:
+        """The slots, and the last round's responsibilities: 1 over the slots of an input that counts, else 0.
+
+        Rows of one `group` are one set and share its slots; without groups every row is a set by itself.
+        """
         x = self.norm_inputs(blank(x, mask))
         k, v = self.to_k(x), self.to_v(x)
         counts = x.new_ones(*x.shape[:2], 1) if mask is None else mask.unsqueeze(-1).to(x.dtype)
-        slots = self.start(len(x))
+        if group is None:
+            group, groups = torch.arange(len(x), device=x.device), len(x)
+        slots = self.start(int(group.max()) + 1 if groups is None else groups)
         for _ in range(self.iters):
-            slots, resp = self.round(slots, k, v, counts)
+            slots, resp = self.round(slots, k, v, counts, group)
         return slots, resp
 
-    def start(self, batch: int) -> Float[Tensor, "b s d"]:
-        """μ + σ·ε for every set of the batch."""
-        epsilon = self.epsilon.expand(batch, *self.epsilon.shape)
-        if self.training or not self.fixed_start:
+    def start(self, sets: int) -> Float[Tensor, "g s d"]:
+        """μ + σ·ε for every set."""
+        epsilon = self.epsilon.expand(sets, *self.epsilon.shape)
+        if self.training and self.fresh:
             epsilon = torch.randn_like(epsilon)
         return self.mu + self.log_sigma.exp() * epsilon
 
     def round(
         self,
-        slots: Float[Tensor, "b s d"],
+        slots: Float[Tensor, "g s d"],
         k: Float[Tensor, "b n d"],
         v: Float[Tensor, "b n d"],
         counts: Float[Tensor, "b n 1"],
-    ) -> tuple[Float[Tensor, "b s d"], Float[Tensor, "b n s"]]:
+        group: Int64[Tensor, " b"],
+    ) -> tuple[Float[Tensor, "g s d"], Float[Tensor, "b n s"]]:
         """One competition and the update that follows from it."""
         width = slots.shape[-1]
         q = self.to_q(self.norm_slots(slots)) / width**0.5
-        resp = (k @ q.transpose(1, 2) / width**0.25).softmax(-1) * counts
+        resp = (k @ q[group].transpose(1, 2) / width**0.25).softmax(-1) * counts
         shares = resp + self.eps * counts
-        # A set in which nothing counts has no shares: its update is zero.
-        shares = shares / shares.sum(1, keepdim=True).clamp_min(self.eps)
-        update = shares.transpose(1, 2) @ v
+        mass = slots.new_zeros(slots.shape[:2]).index_add(0, group, shares.sum(1))
+        total = torch.zeros_like(slots).index_add(0, group, shares.transpose(1, 2) @ v)
+        # A set in which nothing counts has no mass: its update is zero.
+        update = total / mass.clamp_min(self.eps).unsqueeze(-1)
         slots = self.gru(update.flatten(0, 1), slots.flatten(0, 1)).unflatten(0, slots.shape[:2])
         return slots + self.mlp(self.norm_mlp(slots)), resp

@@ -1,0 +1,74 @@
+"""Latents as sets of tokens [b t d]: whole, position by position, averaged over positions, or projected."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+LARGEST_FLAT = 4096
+"""Attention over whole latents has weights in proportion to (C·H·W)²: beyond this they would dwarf the network."""
+
+
+class Tokens(nn.Module):
+    """A way to see a latent [b *latent] as tokens [b t width]."""
+
+    width: int
+
+    def __init__(self, latent: Sequence[int], width: int) -> None:
+        super().__init__()
+
+
+class Flat(Tokens):
+    """The whole latent is one token: [b 1 C·H·W]."""
+
+    def __init__(self, latent: Sequence[int], width: int) -> None:
+        super().__init__(latent, width)
+        self.width = math.prod(latent)
+
+    def forward(self, z: Float[Tensor, "b *latent"]) -> Float[Tensor, "b 1 d"]:
+        """Everything of a sample at once."""
+        return z.flatten(1).unsqueeze(1)
+
+
+class Spatial(Tokens):
+    """Every position is a token: [b H·W C]; a latent without positions is one token."""
+
+    def __init__(self, latent: Sequence[int], width: int) -> None:
+        super().__init__(latent, width)
+        self.width = latent[0]
+
+    def forward(self, z: Float[Tensor, "b *latent"]) -> Float[Tensor, "b t d"]:
+        """Positions side by side."""
+        return z.flatten(2).transpose(1, 2) if z.ndim > 2 else z.unsqueeze(1)
+
+
+class Pooled(Tokens):
+    """The mean over positions is the only token: [b 1 C]."""
+
+    def __init__(self, latent: Sequence[int], width: int) -> None:
+        super().__init__(latent, width)
+        self.width = latent[0]
+
+    def forward(self, z: Float[Tensor, "b *latent"]) -> Float[Tensor, "b 1 d"]:
+        """Where something is no longer counts, only how much of it there is."""
+        return (z.flatten(2).mean(2) if z.ndim > 2 else z).unsqueeze(1)
+
+
+class Project(Tokens):
+    """Every position through one learned linear map (a 1×1 convolution) to `width` features: [b H·W width]."""
+
+    def __init__(self, latent: Sequence[int], width: int) -> None:
+        super().__init__(latent, width)
+        self.width = width
+        self.positions = Spatial(latent, width)
+        self.map = nn.Linear(latent[0], width)
+
+    def forward(self, z: Float[Tensor, "b *latent"]) -> Float[Tensor, "b t d"]:
+        """Positions side by side, as many features as asked for."""
+        return self.map(self.positions(z))
+
+
+TOKENS: dict[str, type[Tokens]] = {"flat": Flat, "spatial": Spatial, "pooled": Pooled, "project": Project}
