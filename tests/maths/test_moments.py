@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attcem.maths import covariance, moments
+from attcem.maths import covariance, merge, moments
 from tests.maths.draws import batches
 
 EXACT = {"atol": 1e-9, "rtol": 1e-9}
@@ -42,7 +42,7 @@ def test_equal_to_the_slow_loop(batch, unbiased):
 def test_a_class_without_slots_is_what_torch_says_of_its_samples(batch):
     x, _, y, classes = batch
     biased, unbiased = moments(x, y, classes), moments(x, y, classes, unbiased=True)
-    full = covariance(x, y, classes)
+    full = covariance(x, y, classes).var.squeeze(1)
     for c in range(classes):
         own = x[y == c].flatten(0, 1)
         assert biased.mass[c, 0] == len(own)
@@ -70,15 +70,15 @@ def test_sample_order_and_class_names_do_not_matter(batch, seed):
 def test_samples_are_tokens_of_their_own():
     x, y = torch.randn(5, 3, dtype=torch.double), torch.tensor([0, 1, 1, 0, 1])
     torch.testing.assert_close(moments(x, y, 2).var, moments(x.unsqueeze(1), y, 2).var)
-    torch.testing.assert_close(covariance(x, y, 2), covariance(x.unsqueeze(1), y, 2))
+    torch.testing.assert_close(covariance(x, y, 2).var, covariance(x.unsqueeze(1), y, 2).var)
 
 
 def test_zero_weight_leaves_a_sample_out():
     x, y = torch.randn(6, 3, dtype=torch.double), torch.tensor([0, 0, 0, 1, 1, 1])
     weight = torch.tensor([1.0, 1, 0, 0, 0, 0], dtype=torch.double)
     torch.testing.assert_close(moments(x, y, 2, weight[:, None]).var[0, 0], x[:2].var(0, correction=0), **EXACT)
-    torch.testing.assert_close(covariance(x, y, 2, weight)[0], x[:2].T.cov(correction=0), **EXACT)
-    assert not moments(x, y, 2, weight[:, None]).var[1].any() and not covariance(x, y, 2, weight)[1].any()
+    torch.testing.assert_close(covariance(x, y, 2, weight[:, None]).var[0, 0], x[:2].T.cov(correction=0), **EXACT)
+    assert not moments(x, y, 2, weight[:, None]).var[1].any() and not covariance(x, y, 2, weight[:, None]).var[1].any()
 
 
 def test_a_large_offset_costs_no_digits():
@@ -101,7 +101,7 @@ def test_gradients(unbiased):
         return found.mass, found.mu, found.var
 
     assert torch.autograd.gradcheck(all_moments, (x, logits))
-    assert torch.autograd.gradcheck(lambda x: covariance(x, y, 5), x)
+    assert torch.autograd.gradcheck(lambda *a: covariance(a[0], y, 5, a[1].softmax(-1)).var, (x, logits))
 
 
 def test_a_slot_that_nobody_chose_has_finite_gradients():
@@ -124,3 +124,29 @@ def test_nothing_of_the_size_of_samples_times_slots_is_kept_for_the_backward_pas
     with torch.autograd.graph.saved_tensors_hooks(remember, lambda tensor: tensor):
         moments(x, torch.arange(n) % classes, classes, resp)
     assert sum(kept.values()) < 2 * (n * d + n * k + 3 * classes * k * d) < n * k * d
+
+
+@settings(max_examples=30, deadline=None)
+@given(batch=batches())
+def test_full_covariances_under_responsibilities_have_the_variances_on_their_diagonal(batch):
+    x, resp, y, classes = batch
+    full, diagonal = covariance(x, y, classes, resp), moments(x, y, classes, resp)
+    torch.testing.assert_close(full.var.diagonal(dim1=-2, dim2=-1), diagonal.var, **EXACT)
+    torch.testing.assert_close(full.mu, diagonal.mu, **EXACT)
+    own, weight = x[y == y[0]].flatten(0, 1), resp[y == y[0]].flatten(0, 1)[:, 0]
+    slow = sum(
+        w * torch.outer(row - full.mu[y[0], 0], row - full.mu[y[0], 0]) for row, w in zip(own, weight, strict=True)
+    )
+    torch.testing.assert_close(full.var[y[0], 0], slow / weight.sum(), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("form", [moments, covariance])
+@settings(max_examples=30, deadline=None)
+@given(batch=batches(), cut=st.integers(0, 12))
+def test_merging_two_halves_gives_the_moments_of_the_whole(form, batch, cut):
+    x, resp, y, classes = batch
+    halves = [form(x[half], y[half], classes, resp[half]) for half in (slice(None, cut), slice(cut, None))]
+    merged, whole = merge(*halves, keep=0.5), form(x, y, classes, resp)
+    torch.testing.assert_close(2 * merged.mass, whole.mass, **EXACT)
+    torch.testing.assert_close(merged.mu, whole.mu, rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(merged.var, whole.var, rtol=1e-9, atol=1e-7)

@@ -1,11 +1,15 @@
 """One equation, one pure function; tensors in, tensors out, entropies in nats."""
 
 from attcem.maths.gates import class_gate, excess, hinge, snr_gate, variance_threshold
-from attcem.maths.moments import Moments, covariance, moments
+from attcem.maths.moments import Moments, covariance, merge, moments
 from attcem.maths.rate import assignment_information, diagonal_rate, entropy, full_rate, gram_rate, rate_bound, widen
 from attcem.maths.segments import segment_count, segment_softmax, segment_sum
+from attcem.maths.thresholds import NEED_NOISE, THRESHOLDS, Circumstances
 
 __all__ = [
+    "NEED_NOISE",
+    "THRESHOLDS",
+    "Circumstances",
     "Moments",
     "assignment_information",
     "class_gate",
@@ -16,6 +20,7 @@ __all__ = [
     "full_rate",
     "gram_rate",
     "hinge",
+    "merge",
     "moments",
     "rate_bound",
     "segment_count",

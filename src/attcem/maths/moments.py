@@ -18,11 +18,11 @@ EMPTY = 1e-20
 
 @dataclass(frozen=True)
 class Moments:
-    """What each slot of each segment holds: mass Σ r, mean, and variance of every feature."""
+    """What each slot of each segment holds: mass Σ r, mean, and variance of every feature, or full covariance."""
 
     mass: Float[Tensor, "c k"]
     mu: Float[Tensor, "c k d"]
-    var: Float[Tensor, "c k d"]
+    var: Float[Tensor, "c k *d"]
 
 
 def moments(
@@ -56,18 +56,34 @@ def covariance(
     x: Float[Tensor, "n *t d"],
     segment: Int64[Tensor, " n"],
     segments: int,
-    weight: Float[Tensor, " n"] | None = None,
-) -> Float[Tensor, "c d d"]:
-    """Full covariance of every segment's tokens: Σ w (x−μ)(x−μ)ᵀ / Σ w. Needs n·d² numbers: for few features."""
+    resp: Float[Tensor, "n *t k"] | None = None,
+) -> Moments:
+    """As `moments`, with full covariances [c k d d] for variances. Needs n·d² numbers on the way: for few features."""
     x = with_token_axis(x)
-    weight = x.new_ones(len(x)) if weight is None else weight
-    resp = weight[:, None, None].expand(*x.shape[:2], 1)
-    mass = segment_sum(resp.sum((1, 2)), segment, segments)
+    resp = torch.ones_like(x[..., :1]) if resp is None else with_token_axis(resp)
+    mass = segment_sum(resp.sum(1), segment, segments)
     share = 1 / torch.where(mass > EMPTY, mass, torch.inf)
-    mu = share.unsqueeze(-1) * segment_sum((resp * x).sum(1), segment, segments)
-    deviation = x - mu[segment].unsqueeze(1)
-    outer = torch.einsum("ntd,nte->nde", resp * deviation, deviation)
-    return share[:, None, None] * segment_sum(outer, segment, segments)
+    mu = share.unsqueeze(-1) * segment_sum(resp.transpose(1, 2) @ x, segment, segments)
+    spread = []
+    for k in range(resp.shape[-1]):
+        deviation = x - mu[segment, k].unsqueeze(1)
+        spread.append(segment_sum((resp[..., k : k + 1] * deviation).transpose(1, 2) @ deviation, segment, segments))
+    return Moments(mass, mu, share[..., None, None] * torch.stack(spread, 1))
+
+
+def merge(old: Moments, new: Moments, keep: float) -> Moments:
+    """What `keep` parts of the old and 1 − keep parts of the new hold together (Chan, Golub, LeVeque 1979).
+
+    The variances, or covariances, of both parts count by their mass, and so does the distance of their means.
+    """
+    before, after = keep * old.mass, (1 - keep) * new.mass
+    mass = before + after
+    share = (after / torch.where(mass > EMPTY, mass, torch.inf)).unsqueeze(-1)
+    apart = new.mu - old.mu
+    full = new.var.ndim > new.mu.ndim
+    between = apart.unsqueeze(-1) * apart.unsqueeze(-2) if full else apart.square()
+    weight = share.unsqueeze(-1) if full else share
+    return Moments(mass, old.mu + share * apart, (1 - weight) * old.var + weight * (new.var + (1 - weight) * between))
 
 
 def with_token_axis(x: Float[Tensor, "n *t d"]) -> Float[Tensor, "n tokens d"]:
