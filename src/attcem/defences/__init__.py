@@ -6,7 +6,11 @@ from typing import Any
 
 from attcem.defences.base import Chain, Defence, Stage, Undefended
 from attcem.defences.bound import Bound
+from attcem.defences.gated import Gated
+from attcem.defences.hybrid import Hybrid
 from attcem.defences.noise import Noise
+from attcem.defences.slot import Slot
+from attcem.defences.surrogate import Insight, Surrogate
 from attcem.naming import check_options, look_up
 
 __all__ = [
@@ -14,8 +18,13 @@ __all__ = [
     "Bound",
     "Chain",
     "Defence",
+    "Gated",
+    "Hybrid",
+    "Insight",
     "Noise",
+    "Slot",
     "Stage",
+    "Surrogate",
     "Undefended",
     "build_defence",
     "create_defence",
@@ -25,7 +34,10 @@ __all__ = [
 DEFENCES: dict[str, type[Defence]] = {
     "none": Undefended,
     "noise": Noise,
+    "gated": Gated,
+    "slot": Slot,
     "bound": Bound,
+    "hybrid": Hybrid,
 }
 
 
@@ -43,7 +55,7 @@ def build_defence(chain: Mapping[str, Mapping[str, Any]]) -> Defence:
     """Make the chain that a configuration describes: name → options; an empty one is undefended."""
     links = [create_defence(name, **options) for name, options in chain.items()] or [Undefended()]
     guard = links[0] if len(links) == 1 else Chain(*links)
-    silent = [name for name in chain if DEFENCES[name].needs_noise and guard.sigma == 0]
+    silent = [name for name, link in zip(chain, links, strict=False) if link.needs_noise and guard.sigma == 0]
     if silent:
         raise ValueError(f"defence {silent[0]!r} means nothing without noise: add noise, as in defence.noise.sigma=0.1")
     return guard

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import IntEnum
 
 from jaxtyping import Float
@@ -25,7 +25,8 @@ class Defence(nn.Module):
     """Changes what leaves the device (`release`), how the encoder is trained (`penalty`), or both.
 
     `lam` weighs the penalty's gradient in the encoder, `warmup` is the number of epochs before it starts; one that
-    `needs_noise` means nothing in a chain without Gaussian noise.
+    `needs_noise` means nothing in a chain without Gaussian noise. The trainer keeps `progress` (share of training
+    done) up to date, and sets `watched` for the few steps whose `readings` it will collect for the log.
     """
 
     stage: Stage = Stage.ADVERSARIAL
@@ -33,6 +34,12 @@ class Defence(nn.Module):
     lam: float = 1.0
     warmup: int = 0
     needs_noise: bool = False
+    progress: float = 0.0
+    watched: bool = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.readings: dict[str, Tensor] = {}
 
     def setup(self, *, latent: Sequence[int], classes: int, sigma: float) -> None:
         """Make parameters for these shapes; called once, before the optimiser exists."""
@@ -47,6 +54,14 @@ class Defence(nn.Module):
 
     def observe(self, batch: Batch) -> None:
         """Update own state after a training step: refit clusters, step an adversary."""
+
+    def review(self, batches: Iterable[Batch]) -> None:
+        """Look at all private images at an epoch's end, in evaluation mode; latents are computed as they are read."""
+
+    @property
+    def caveats(self) -> list[str]:
+        """What a reader of the result must know about how training went."""
+        return []
 
     def __add__(self, other: Defence) -> Chain:
         return Chain(self, other)
@@ -107,6 +122,11 @@ class Chain(Defence):
         """Let every link look."""
         for link in self.links:
             link.observe(batch)
+
+    @property
+    def caveats(self) -> list[str]:
+        """What any link has to say."""
+        return [caveat for link in self.links for caveat in link.caveats]
 
 
 class Undefended(Defence):

@@ -1,93 +1,173 @@
-"""The rate bound as a penalty: an upper limit on what the latent tells, class by class."""
+"""The rate bound as a penalty: an upper limit on what the latent tells, which attention can only tighten."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Tensor
 
-from attcem.defences.base import Defence
+from attcem.defences.assignments import ASSIGNMENTS
+from attcem.defences.memory import MomentMemory
+from attcem.defences.surrogate import Attentive, Insight, Part, estimable
+from attcem.layers import TOKENS
 from attcem.maths import (
+    Moments,
     covariance,
     diagonal_rate,
     entropy,
     full_rate,
     gram_rate,
     moments,
-    rate_bound,
-    segment_count,
+    segment_sum,
     widen,
 )
 from attcem.naming import look_up
-from attcem.types import Batch, Latent
+from attcem.types import Batch
 
 MOST_CHANNELS = 256
 """A full covariance per sample is made on the way: beyond this it would dwarf the latents."""
 
-Rate = Callable[[Latent, Int64[Tensor, " b"], int, float], Float[Tensor, " c"]]
-"""Clean latents, their classes, number of classes, noise → nats that each class may carry beyond its name."""
+Recall = Callable[[Moments], Moments]
+Rate = Callable[
+    [Part, Float[Tensor, "n t d"], Float[Tensor, "n t k"], float, Recall],
+    tuple[Float[Tensor, "c k"], Float[Tensor, "c k"]],
+]
+"""Clean tokens, their responsibilities, the noise, and what is remembered → mass and nats of each class's slots."""
 
 
-def diagonal(z: Latent, y: Int64[Tensor, " b"], classes: int, sigma: float) -> Float[Tensor, " c"]:
-    """½ Σ_d log(1 + σ²_cd/σ_n²), every latent dimension by itself."""
-    return diagonal_rate(moments(z.flatten(1), y, classes).var.squeeze(1), sigma)
+def diagonal(
+    part: Part, x: Float[Tensor, "n t d"], resp: Float[Tensor, "n t k"], sigma: float, recall: Recall
+) -> tuple[Float[Tensor, "c k"], Float[Tensor, "c k"]]:
+    """½ Σ_d log(1 + σ²_kd/σ_n²), every feature by itself."""
+    found = recall(moments(x, part.y, part.classes, resp))
+    return found.mass, diagonal_rate(found.var, sigma)
 
 
-def channel(z: Latent, y: Int64[Tensor, " b"], classes: int, sigma: float) -> Float[Tensor, " c"]:
-    """tokens · ½ log det(I + Σ_c/σ_n²), Σ_c over channels, every position of the class's latents being a token."""
-    tokens = z.flatten(2).transpose(1, 2) if z.ndim > 2 else z.unsqueeze(1)
-    return tokens.shape[1] * full_rate(covariance(widen(tokens), y, classes), sigma).to(z.dtype)
+def channel(
+    part: Part, x: Float[Tensor, "n t d"], resp: Float[Tensor, "n t k"], sigma: float, recall: Recall
+) -> tuple[Float[Tensor, "c k"], Float[Tensor, "c k"]]:
+    """½ log det(I + Σ_k/σ_n²), Σ_k over channels, every position of the class's latents being a token."""
+    found = recall(covariance(widen(x), part.y, part.classes, widen(resp)))
+    return found.mass.to(x.dtype), full_rate(found.var, sigma).to(x.dtype)
 
 
-def gram(z: Latent, y: Int64[Tensor, " b"], classes: int, sigma: float) -> Float[Tensor, " c"]:
-    """½ log det(I + Σ_c/σ_n²) of the whole latent, through the samples' inner products."""
-    z = z.flatten(1)
-    found = moments(z, y, classes)
-    return gram_rate((z - found.mu[y, 0]) / found.mass[y].sqrt(), y, classes, sigma)
+def gram(
+    part: Part, x: Float[Tensor, "n 1 d"], resp: Float[Tensor, "n 1 k"], sigma: float, recall: Recall
+) -> tuple[Float[Tensor, "c k"], Float[Tensor, "c k"]]:
+    """½ log det(I + Σ_k/σ_n²) of the whole latent, through the samples' inner products."""
+    x, resp = x.squeeze(1), resp.squeeze(1)
+    found = moments(x, part.y, part.classes, resp)
+    share = (resp / found.mass[part.y].clamp_min(1e-20)).clamp_min(1e-20).sqrt()
+    rates = [
+        gram_rate(share[:, k : k + 1] * (x - found.mu[part.y, k]), part.y, part.classes, sigma)
+        for k in range(resp.shape[1])
+    ]
+    return found.mass, torch.stack(rates, 1)
 
 
 RATES: Mapping[str, Rate] = {"diag": diagonal, "channel": channel, "gram": gram}
 
 
-class Bound(Defence):
-    """Penalises an upper bound on the information I(x;z) that the released latent carries (needs Noise).
+class Bound(Attentive):
+    """Penalises an upper bound on the information I(x;z) in what is released, which attention can only tighten.
 
-    L = ( H(π) + Σ_c π_c · ½ log det(I + Σ_c/σ_n²) ) / D: the rate bound of maths §1 with r = the class, in nats per
-    latent dimension; Σ_c is the covariance of the clean latents of class c. A class with fewer than two samples in the
-    batch is left out.
+    L = ( H(π) − E H(r) + Σ_k π_k · ½ log det(I + Σ_k/σ_n²) ) / D: the rate bound of maths §1 over the slots of every
+    class, in nats per latent dimension; Σ_k is the covariance of the clean, un-normalised latents under r. Attention
+    decides r and nothing else, and the bound holds for every r. With positions as tokens, what is said of one position
+    counts once for each of them. A class with one sample is left out, unless there is a memory to keep it in.
 
     Args:
         lam: weight of the penalty's gradient in the encoder.
+        assign: class (r is the class, nothing to learn), gated (gated attention chooses slots inside the class) or slot
+            (slot attention over the class's tokens).
         cov: diag (every dimension by itself, cheapest), channel (full over channels, positions pooled) or gram (full
-            over the whole latent, tightest).
+            over the whole latent, tightest on what a batch holds).
+        tokens: what r is decided for: flat, pooled (both for the whole sample), spatial or project (each position).
+        width: features of projected tokens.
+        slots: number of slots in each class.
+        iters: rounds of slot attention.
+        memory: share of the moments that is kept from step to step; 0 takes every batch by itself.
         warmup: epochs before it starts.
     """
 
     needs_noise = True
+    bounds_information = True
 
-    def __init__(self, lam: float = 1.0, cov: str = "diag", warmup: int = 0) -> None:
+    def __init__(
+        self,
+        lam: float = 1.0,
+        assign: str = "class",
+        cov: str = "diag",
+        tokens: str = "flat",
+        width: int = 128,
+        slots: int = 8,
+        iters: int = 3,
+        memory: float = 0.0,
+        warmup: int = 0,
+    ) -> None:
         super().__init__()
+        self.attentive = look_up("assign", assign, ASSIGNMENTS).attentive
         self.rate = look_up("cov", cov, RATES)
-        self.lam, self.cov, self.warmup = lam, cov, warmup
-        self.lost = 0
-        """How many batches had a penalty that was not finite, and were left unpenalised."""
-
-    def setup(self, *, latent: Sequence[int], classes: int, sigma: float) -> None:
-        """Remember the noise, without which nothing is bounded."""
-        if not sigma > 0:
+        look_up("tokens", tokens, TOKENS)
+        if not 0 <= memory < 1:
+            raise ValueError(f"memory={memory} is no share: give 0 for none, or something like 0.9")
+        if cov == "gram" and (memory or tokens in ("spatial", "project")):
             raise ValueError(
-                f"the bound needs noise, but the chain's sigma is {sigma}: without it any latent can carry everything; "
-                'add Noise to the chain, as in Noise(sigma=0.1) + create_defence("bound")'
+                'cov="gram" looks at whole latents of one batch: use memory=0 and tokens="flat" or "pooled", or '
+                'cov="diag" or "channel"'
             )
+        self.lam, self.assign, self.cov, self.memory, self.warmup = lam, assign, cov, memory, warmup
+        self.tokens, self.width, self.slots, self.iters = tokens, width, slots, iters
+
+    def build(self, latent: tuple[int, ...]) -> None:
+        """The assignment for these tokens, and a memory where one is asked for."""
         if self.cov == "channel" and latent[0] > MOST_CHANNELS:
             raise ValueError(
                 f'cov="channel" is for at most {MOST_CHANNELS} channels, and this latent has {latent[0]}: '
                 'use cov="gram" or "diag", or a bottleneck'
             )
-        self.classes, self.sigma_n = classes, sigma
+        super().build(latent)
+        by_position = self.cov == "channel" or self.tokens in ("spatial", "project")
+        self.samples = TOKENS["spatial" if by_position else "flat"](latent, self.width)
+        self.remembered = (
+            MomentMemory(self.classes, self.assigner.slots, self.samples.width, self.memory, full=self.cov == "channel")
+            if self.memory
+            else None
+        )
+
+    def attend_to(self, width: int) -> None:
+        """The network that produces r."""
+        self.assigner = ASSIGNMENTS[self.assign](width, self.slots, self.iters)
+
+    def part(self, batch: Batch) -> Part | None:
+        """Classes with two samples in the batch; all of them where a memory will meet the second one."""
+        everyone = None if self.remembered is None else torch.ones_like(self.remembered.mass[:, 0], dtype=torch.bool)
+        return estimable(batch, self.classes, everyone)
+
+    def losses(self, part: Part) -> tuple[Float[Tensor, " c"], Insight]:
+        """What the latents of each class tell beyond their class, at most, in nats per latent dimension."""
+        x = self.samples(part.z)
+        resp = self.assigner(self.tokenise(part.z), part.y, part.classes)
+        mass, rate = self.rate(part, x, resp.expand(-1, x.shape[1], -1), self.sigma_n, lambda m: self.recall(m, part))
+        pi = mass / mass.sum(1, keepdim=True)
+        count = segment_sum(torch.ones_like(part.z.flatten(1)[:, 0]), part.y, part.classes)
+        uncertain = segment_sum(entropy(resp).mean(1), part.y, part.classes) / count
+        told = resp.shape[1] * (entropy(pi) - uncertain)
+        losses = (told + x.shape[1] * (pi * rate).sum(1)) / part.z[0].numel()
+        if self.remembered is not None and not losses.isfinite().all():
+            self.remembered.pending = None
+        return losses, Insight(resp=resp)
+
+    def recall(self, found: Moments, part: Part) -> Moments:
+        """Moments with what is remembered, if anything is."""
+        return found if self.remembered is None else self.remembered.recall(found, part.present)
+
+    def total(self, part: Part, losses: Float[Tensor, " c"]) -> Float[Tensor, ""]:
+        """Σ π_c L_c + H(π)/D: the classes' own shares tell something, too."""
+        share = part.p / part.p.sum()
+        return (share * losses).sum() + entropy(share) / part.z[0].numel()
 
     def nats(self, batch: Batch) -> Float[Tensor, ""]:
         """The bound in nats, for the batch as if it were all the data, without samples alone in their class.
@@ -95,26 +175,13 @@ class Bound(Defence):
         A class of M samples spans M − 1 dimensions: below the latent's dimension, `gram` says less of a batch than it
         would of the data set. A number to publish needs the moments of the whole set.
         """
-        count = segment_count(batch.y, self.classes)
-        kept = (count >= 2)[batch.y]
-        if not kept.any():
-            return nothing(batch.z)
-        # Only classes that are kept cost anything: of 10 or of 600, a batch holds at most one per two samples.
-        present, y = batch.y[kept].unique(return_inverse=True)
-        z = batch.z[kept].to(torch.promote_types(batch.z.dtype, torch.float32))
-        pi = count[present].to(z.dtype) / len(y)
-        with torch.autocast(z.device.type, enabled=False):
-            return rate_bound(entropy(pi), pi, self.rate(z, y, len(present), self.sigma_n))
+        return batch.z[0].numel() * self.value(batch)
 
-    def penalty(self, batch: Batch) -> Float[Tensor, ""]:
-        """Nats per latent dimension; zero where that is not finite."""
-        nats = self.nats(batch)
-        if not nats.isfinite():
-            self.lost += 1
-            return nothing(batch.z)
-        return nats / math.prod(batch.z.shape[1:])
+    def observe(self, batch: Batch) -> None:
+        """Remember the step's moments."""
+        if self.remembered is not None:
+            self.remembered.commit()
 
-
-def nothing(z: Latent) -> Float[Tensor, ""]:
-    """A zero that keeps the graph: its gradient is zero even where the latent is not a number."""
-    return z.masked_fill(torch.ones_like(z, dtype=torch.bool), 0.0).sum()
+    def read(self, part: Part, losses: Float[Tensor, " c"], insight: Insight) -> dict[str, Tensor]:
+        """The figures of every surrogate, the bound being this one's."""
+        return super().read(part, losses, insight) | {"rate_nats": part.z[0].numel() * self.total(part, losses)}

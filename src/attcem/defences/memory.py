@@ -1,0 +1,56 @@
+"""Moments over more than one batch, for classes and slots of which a batch holds few samples (maths §2.4)."""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
+
+from attcem.maths import Moments, merge
+
+
+class MomentMemory(nn.Module):
+    """A running mean of every class's and slot's moments; at each step `keep` of it stays.
+
+    The value comes from memory and batch together, the gradient from the batch alone, at the size it would have if the
+    batch were all there is: a stochastic gradient of the whole data set's bound, instead of the exact gradient of a
+    batch's, which a few samples in each slot make look much tighter than it is.
+    """
+
+    mass: Tensor
+    mu: Tensor
+    var: Tensor
+
+    def __init__(self, classes: int, slots: int, width: int, keep: float, *, full: bool) -> None:
+        super().__init__()
+        self.keep = keep
+        self.register_buffer("mass", torch.zeros(classes, slots))
+        self.register_buffer("mu", torch.zeros(classes, slots, width))
+        self.register_buffer("var", torch.zeros(classes, slots, width, *[width] * full))
+        self.pending: tuple[Int64[Tensor, " c"], Moments] | None = None
+
+    def recall(self, found: Moments, present: Int64[Tensor, " c"]) -> Moments:
+        """The batch's moments together with what is remembered of these classes."""
+        like = found.var
+        old = Moments(self.mass[present].to(like), self.mu[present].to(like), self.var[present].to(like))
+        merged = merge(old, found, self.keep)
+        self.pending = present, Moments(merged.mass.detach(), merged.mu.detach(), merged.var.detach())
+        # How much of what is known of a class is in this batch: more for one that is rarely seen.
+        share = (1 - self.keep) * found.mass.sum(1) / merged.mass.sum(1)
+        return Moments(*(amplify(value, 1 / share.detach()) for value in (merged.mass, merged.mu, merged.var)))
+
+    @torch.no_grad()
+    def commit(self) -> None:
+        """Remember what the last step saw, unless it was not finite or is too large to keep."""
+        if self.pending is None:
+            return
+        (present, seen), self.pending = self.pending, None
+        mass, mu, var = seen.mass.to(self.mass), seen.mu.to(self.mu), seen.var.to(self.var)
+        if all(value.isfinite().all() for value in (mass, mu, var)):
+            self.mass.mul_(self.keep)
+            self.mass[present], self.mu[present], self.var[present] = mass, mu, var
+
+
+def amplify(value: Float[Tensor, "c *n"], gain: Float[Tensor, " c"]) -> Float[Tensor, "c *n"]:
+    """The same value with a gradient `gain` times as large."""
+    return value.detach() + gain.reshape(-1, *[1] * (value.ndim - 1)) * (value - value.detach())

@@ -1,0 +1,213 @@
+"""What all conditional-entropy penalties share: which samples count, how losses add up, what is kept for the log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import torch
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor
+
+from attcem.defences.base import Defence
+from attcem.layers import LARGEST_FLAT, TOKENS, Tokens
+from attcem.maths import (
+    THRESHOLDS,
+    Circumstances,
+    diagonal_rate,
+    entropy,
+    moments,
+    rate_bound,
+    segment_count,
+    segment_sum,
+)
+from attcem.maths.gates import Scalar
+from attcem.naming import look_up
+from attcem.types import Batch, Latent
+
+BINS = 16
+"""Of every histogram."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """The samples of classes that can be estimated, the classes renumbered 0 … c−1."""
+
+    z: Latent
+    y: Int64[Tensor, " n"]
+    present: Int64[Tensor, " c"]
+    """The classes' own numbers."""
+    p: Float[Tensor, " c"]
+    """M / B, a class's share of the whole batch."""
+
+    @property
+    def classes(self) -> int:
+        """How many classes there are."""
+        return len(self.present)
+
+    def of(self, chosen: Bool[Tensor, " c"]) -> Part:
+        """Only the chosen classes."""
+        kept = chosen[self.y]
+        renumber = chosen.cumsum(0) - 1
+        return Part(self.z[kept], renumber[self.y[kept]], self.present[chosen], self.p[chosen])
+
+
+def estimable(batch: Batch, classes: int, known: Bool[Tensor, " c"] | None = None) -> Part | None:
+    """The samples whose class has at least two of them in the batch, or is `known` from earlier ones."""
+    count = segment_count(batch.y, classes)
+    enough = count >= 2 if known is None else (count >= 2) | ((count >= 1) & known)
+    kept = enough[batch.y]
+    if not kept.any():
+        return None
+    # Only classes that are kept cost anything: of 10 or of 600, a batch holds at most as many as samples.
+    present, y = batch.y[kept].unique(return_inverse=True)
+    z = batch.z[kept].to(torch.promote_types(batch.z.dtype, torch.float32))
+    return Part(z, y, present, count[present].to(z.dtype) / len(batch.y))
+
+
+@dataclass(frozen=True)
+class Insight:
+    """What a surrogate looked at on its way to the losses."""
+
+    weight: Float[Tensor, "n t"] | None = None
+    """Attention on each token, 1 over a class; nothing where all weigh the same."""
+    resp: Float[Tensor, "n t k"] | None = None
+    """Responsibilities of slots or clusters."""
+    gates: dict[str, Tensor] = field(default_factory=dict)
+    """Name → values between 0 (shut) and 1 (open), of any shape."""
+
+
+class Surrogate(Defence):
+    """A penalty on the clean latents of a batch, class by class, in place of the conditional entropy h(x|z).
+
+    A subclass says what each class loses (`losses`); the total is Σ p_c L_c / Σ p_c. A class with fewer than two
+    samples is left out; a total that is not finite becomes a zero that keeps the graph, and is counted.
+    """
+
+    loss_scale: float = 1.0
+    threshold: str = "noise"
+    var_threshold: float = 0.125
+    gamma: float = 1e-6
+    bounds_information: bool = False
+    """Whether the value stays an upper bound on I(x;z), whatever its own parameters do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lost = 0
+        """How many batches had a penalty that was not finite, and were left unpenalised."""
+
+    def setup(self, *, latent: Sequence[int], classes: int, sigma: float) -> None:
+        """Remember what every surrogate needs to know, then make parameters."""
+        if self.needs_noise and not sigma > 0:
+            name = type(self).__name__.lower()
+            raise ValueError(
+                f"{name} needs noise, but the chain's sigma is {sigma}: without it any latent can carry everything, "
+                "and every class looks too wide; add Noise to the chain, as in "
+                f'Noise(sigma=0.1) + create_defence("{name}")'
+            )
+        self.classes, self.sigma_n = classes, sigma
+        self.build(tuple(latent))
+
+    def build(self, latent: tuple[int, ...]) -> None:
+        """Make parameters for latents of this shape."""
+
+    def losses(self, part: Part) -> tuple[Float[Tensor, " c"], Insight]:
+        """What each class of the part loses, and how that was found."""
+        raise NotImplementedError
+
+    def total(self, part: Part, losses: Float[Tensor, " c"]) -> Float[Tensor, ""]:
+        """Σ p_c L_c / Σ p_c."""
+        return (part.p * losses).sum() / part.p.sum()
+
+    def theta(self, var: Float[Tensor, "*n"]) -> Scalar:
+        """θ, the variance above which a feature counts as leaking."""
+        now = Circumstances(self.sigma_n, self.var_threshold, self.gamma, self.progress)
+        return THRESHOLDS[self.threshold](var, now)
+
+    def active(self, insight: Insight) -> bool:
+        """Whether this batch is penalised at all."""
+        return True
+
+    def part(self, batch: Batch) -> Part | None:
+        """The part of the batch that can be estimated."""
+        return estimable(batch, self.classes)
+
+    def value(self, batch: Batch) -> Float[Tensor, ""]:
+        """The surrogate's number for a batch, before anything decides whether it counts."""
+        part = self.part(batch)
+        return nothing(batch.z) if part is None else self.total(part, self.losses(part)[0])
+
+    def penalty(self, batch: Batch) -> Float[Tensor, ""]:
+        """The scaled value; zero where there is none, where it is not finite, or while it is shut off."""
+        part = self.part(batch)
+        if part is None:
+            return nothing(batch.z)
+        with torch.autocast(batch.z.device.type, enabled=False):
+            losses, insight = self.losses(part)
+            value = self.loss_scale * self.total(part, losses)
+        if not value.isfinite():
+            self.lost += 1
+            return nothing(batch.z)
+        if self.watched:
+            with torch.no_grad():
+                self.readings = self.read(part, losses, insight)
+        return value if self.active(insight) else nothing(batch.z)
+
+    def read(self, part: Part, losses: Float[Tensor, " c"], insight: Insight) -> dict[str, Tensor]:
+        """Figures for the log: numbers, and vectors whose length never changes."""
+        z = part.z.flatten(1)
+        var = moments(z, part.y, part.classes).var.squeeze(1)
+        share = part.p / part.p.sum()
+        intra_mse = (part.p * var.mean(1)).sum()
+        self.lost += int(not intra_mse.isfinite())
+        found = {"intra_mse": finite(intra_mse)}
+        if self.sigma_n > 0:
+            found["rate_nats"] = finite(rate_bound(entropy(share), share, diagonal_rate(var, self.sigma_n)))
+        if insight.weight is not None:
+            found["attention_entropy"] = (share * spread_of(insight.weight, part)).sum()
+        if insight.resp is not None:
+            found["slot_mass"] = insight.resp.mean((0, 1))
+        for name, gate in insight.gates.items():
+            found[f"{name}_gate"] = gate.mean()
+            found[f"{name}_gate_histogram"] = torch.histc(gate.float(), BINS, 0.0, 1.0) / gate.numel()
+        return found
+
+
+class Attentive(Surrogate):
+    """A surrogate that sees the latent as tokens and looks at them with attention of its own."""
+
+    tokens: str
+    width: int
+    attentive: bool = True
+
+    def build(self, latent: tuple[int, ...]) -> None:
+        """Make the tokens; a whole latent must be small enough for attention over it."""
+        self.tokenise: Tokens = look_up("tokens", self.tokens, TOKENS)(latent, self.width)
+        if self.attentive and self.tokens == "flat" and self.tokenise.width > LARGEST_FLAT:
+            others = " or ".join(f'tokens="{name}"' for name in TOKENS if name != "flat")
+            raise ValueError(
+                f"attention over a whole latent of {self.tokenise.width} numbers would need too many weights "
+                f"(the limit is {LARGEST_FLAT}): use {others}, or a bottleneck"
+            )
+        self.attend_to(self.tokenise.width)
+
+    def attend_to(self, width: int) -> None:
+        """Make the attention for tokens of this width."""
+        raise NotImplementedError
+
+
+def spread_of(weight: Float[Tensor, "n t"], part: Part) -> Float[Tensor, " c"]:
+    """Entropy of the attention inside each class over that of equal attention: 1 is even, 0 is a single token."""
+    terms = -(weight * weight.clamp_min(torch.finfo(weight.dtype).tiny).log()).sum(1)
+    count = segment_count(part.y, part.classes) * weight.shape[1]
+    return segment_sum(terms, part.y, part.classes) / count.clamp_min(2).log()
+
+
+def finite(value: Float[Tensor, ""]) -> Float[Tensor, ""]:
+    """Zero in place of what is not a number."""
+    return value.nan_to_num(0.0, 0.0, 0.0)
+
+
+def nothing(z: Latent) -> Float[Tensor, ""]:
+    """A zero that keeps the graph: its gradient is zero even where the latent is not a number."""
+    return z.masked_fill(torch.ones_like(z, dtype=torch.bool), 0.0).sum()
