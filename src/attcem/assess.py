@@ -23,7 +23,7 @@ from attcem.models import Split
 from attcem.naming import look_up
 from attcem.progress import say
 from attcem.threat import build_view
-from attcem.train import evaluate
+from attcem.train import caveat, evaluate
 from attcem.types import Images, Result, Scores, Summary
 
 SHOWN = 10
@@ -78,14 +78,17 @@ def audit(
             accuracy=accuracy,
             classes=data.classes,
             undefended=all(name == "none" for name in describe(guard)),
-        ),
+        )
+        + training_flags(model, guard),
         cost=costs(model, view.targets),
         history=[] if record is None else record.history,
         versions={"python": platform.python_version()} | {name: version(name) for name in ("attcem", "torch", "numpy")},
         commit=current_commit(),
+        surrogate_only=max(record.surrogate_only.values(), default=None) if record else None,
         labels=[data.class_names[int(y)] for y in truth.y[:SHOWN]],
         gallery=gallery(truth, guesses),
         per_image=judge.per_image(),
+        diagnostics=stacked(record.diagnostics) if record else {},
     )
 
 
@@ -146,6 +149,27 @@ class Judge:
     def per_image(self) -> dict[str, np.ndarray]:
         """Every score of every image, for later statistics."""
         return {f"{name}/{metric}": v.numpy() for name, found in self.scores.items() for metric, v in found.items()}
+
+
+def training_flags(model: Split, guard: Defence) -> list[str]:
+    """What the defences say of themselves, and which of their penalties could fall without the encoder."""
+    fallen = {} if model.record is None else model.record.surrogate_only
+    links = {type(link).__name__.lower(): link for link in guard.links}
+    doubts = [
+        doubt
+        for name, fall in fallen.items()
+        for doubt in caveat(name, fall, getattr(links[name], "bounds_information", False))
+    ]
+    return guard.caveats + doubts
+
+
+def stacked(epochs: list[dict[str, list[float]]]) -> dict[str, np.ndarray]:
+    """Name → one row per epoch; epochs without a reading are rows of NaN."""
+    lengths = {name: len(vector) for epoch in epochs for name, vector in epoch.items()}
+    return {
+        name: np.array([epoch.get(name, [np.nan] * length) for epoch in epochs], dtype=np.float32)
+        for name, length in lengths.items()
+    }
 
 
 def costs(model: Split, targets: Tensor) -> dict[str, float]:

@@ -81,6 +81,7 @@ class TrainConfig:
         lr: Learning rate; the recipe's own if not given.
         weight_decay: Weight decay; the recipe's own if not given.
         w_lr: Weigh penalties by 0.001/lr while lr is large (maths §3); the recipe's own if not given.
+        ramp: Epochs over which a penalty rises to its full weight after its warm-up.
         start_from: Run folder whose weights to fine-tune.
         crop: Random shift in pixels.
         flip: Random horizontal flip.
@@ -95,6 +96,7 @@ class TrainConfig:
     lr: float | None = None
     weight_decay: float | None = None
     w_lr: bool | None = None
+    ramp: float = 0.0
     start_from: str | None = None
     crop: int = 4
     flip: bool = True
@@ -106,6 +108,8 @@ class TrainConfig:
         for name in ("epochs", "batch"):
             if getattr(self, name) < 1:
                 raise ValueError(f"train.{name} must be at least 1, not {getattr(self, name)}")
+        if self.ramp < 0:
+            raise ValueError(f"train.ramp must be zero or positive, not {self.ramp}")
         if self.lr is not None and not self.lr > 0:
             raise ValueError(f"train.lr must be positive, not {self.lr}")
 

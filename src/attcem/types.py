@@ -17,6 +17,8 @@ from PIL import Image
 from torch import Tensor
 
 SCHEMA = "attcem-result-1"
+TRAINED = "train/"
+"""What comes from training, in the file that also holds a score for every image."""
 
 Latent = Float[Tensor, "b *latent"]
 """Clean encoder output ẑ: never leaves the device."""
@@ -128,6 +130,8 @@ class Result:
     versions: dict[str, str]
     commit: str
     bounds: dict[str, Any] = field(default_factory=dict)
+    surrogate_only: float | None = None
+    """How far the penalty fell when only the surrogate's own parameters learned; nothing without a surrogate."""
     labels: list[str] = field(default_factory=list)
     """Class names of the pictures in `gallery`, in order."""
     schema: str = SCHEMA
@@ -135,8 +139,10 @@ class Result:
     """Row name → the same few test pictures: `original`, one row per attack, one per baseline."""
     per_image: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
     """`attack/metric` → one value per attacked test image."""
+    diagnostics: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
+    """`defence/figure` → one vector per epoch of training: histograms of gates, masses of slots."""
 
-    BESIDE = ("gallery", "per_image")
+    BESIDE = ("gallery", "per_image", "diagnostics")
 
     def to_json(self) -> dict[str, Any]:
         """Everything but the arrays, in plain JSON types."""
@@ -155,7 +161,8 @@ class Result:
                 folder / "images" / f"{name}.png"
             )
         with replacing(folder / "diagnostics.npz") as file:
-            np.savez_compressed(file, **self.per_image)  # type: ignore[arg-type]
+            trained = {f"{TRAINED}{name}": values for name, values in self.diagnostics.items()}
+            np.savez_compressed(file, **self.per_image, **trained)  # type: ignore[arg-type]
         return write_atomically(folder / "result.json", json.dumps(self.to_json(), indent=1).encode())
 
     @classmethod
@@ -184,7 +191,11 @@ class Result:
             result.gallery[path.stem] = np.stack(np.split(strip, max(1, len(result.labels)), axis=1))
         if (folder / "diagnostics.npz").exists():
             with np.load(folder / "diagnostics.npz") as arrays:
-                result.per_image = dict(arrays)
+                for name, values in arrays.items():
+                    if name.startswith(TRAINED):
+                        result.diagnostics[name.removeprefix(TRAINED)] = values
+                    else:
+                        result.per_image[name] = values
         return result
 
     def report(self, path: str | Path) -> Path:

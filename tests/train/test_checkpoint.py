@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from attcem.defences import Noise, Undefended
+from attcem.defences import Noise, Undefended, create_defence
 from attcem.models import build_split, split
 from attcem.train import fit, read_state, read_tensors
 from tests.probes import Scaled
@@ -131,6 +131,42 @@ def test_a_checkpoint_of_another_network_is_refused(trained, small):
     other = split("vgg11_bn", data=small, cut=4, bottleneck=4, width=0.125)
     with pytest.raises(ValueError, match="another spec"):
         fit(other, Noise(0.1), small, epochs=1, out=trained, resume=True, progress=False)
+
+
+SURROGATES = {
+    "gmm": {},
+    "slot": {"form": "mixture", "shut_off": True},
+    "bound": {"assign": "slot", "tokens": "spatial", "memory": 0.9},
+    "hybrid": {},
+}
+
+
+@pytest.mark.parametrize("name", SURROGATES)
+def test_a_surrogate_goes_on_as_if_never_interrupted(name, small, tmp_path):
+    def run(out, *, stop_at=None, resume=False):
+        torch.manual_seed(0)
+        network = split("vgg11_bn", data=small, cut=4, bottleneck=4, width=0.05)
+        surrogate = create_defence(name, warmup=1, lam=0.1, **SURROGATES[name])
+        watch = surrogate.observe
+        steps = 0
+
+        def observe(batch):
+            nonlocal steps
+            steps += 1
+            if steps == stop_at:
+                raise KeyboardInterrupt
+            watch(batch)
+
+        surrogate.observe = observe
+        return fit(network, Noise(0.2) + surrogate, small, epochs=3, out=out, resume=resume, progress=False), network
+
+    whole, network = run(tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "parts", stop_at=8 if name == "gmm" else 13)
+    parts, again = run(tmp_path / "parts", resume=True)
+    assert parts.surrogate_only == whole.surrogate_only and len(parts.diagnostics) == 3
+    for mine, theirs in zip(network.state_dict().values(), again.state_dict().values(), strict=True):
+        assert torch.equal(mine, theirs)
 
 
 def test_optimiser_and_defence_state_come_back(small, network, tmp_path):

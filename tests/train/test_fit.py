@@ -55,6 +55,27 @@ def test_the_penalty_shapes_the_encoder_after_warm_up_only(network, small):
     assert state.best_epoch == 4  # epochs that the penalty has barely shaped are not candidates
 
 
+def test_a_ramp_lets_the_penalty_in_slowly(small):
+    def latent_size(ramp):
+        torch.manual_seed(0)
+        network = split("vgg11_bn", data=small, cut=4, bottleneck=8, width=0.125)
+        return fit(network, Shrink(lam=30), small, epochs=2, ramp=ramp, progress=False).history[1]["penalty"]
+
+    assert latent_size(0) < latent_size(1) < latent_size(10)
+
+
+class Reviewing(Shrink):
+    def review(self, batches):
+        self.reviewed = [*getattr(self, "reviewed", []), sum(len(batch.y) for batch in batches)]
+        assert not next(iter(batches), None)
+
+
+def test_a_defence_reviews_all_private_images_after_each_epoch_that_its_penalty_follows(network, small):
+    guard = Reviewing(warmup=2)
+    fit(network, guard, small, epochs=4, progress=False)
+    assert guard.reviewed == [len(small.private)] * 2
+
+
 def test_a_penalty_that_never_starts_is_an_error(network, small):
     with pytest.raises(ValueError, match="raise epochs"):
         fit(network, Shrink(warmup=3), small, epochs=3, progress=False)

@@ -1,8 +1,9 @@
 """Training the split network under a defence."""
 
 from attcem.train.checkpoint import State, read_state, read_tensors, unpack_modules
+from attcem.train.honesty import caveat
 from attcem.train.loop import fit
 from attcem.train.prediction import evaluate
 from attcem.train.schedule import RECIPES
 
-__all__ = ["RECIPES", "State", "evaluate", "fit", "read_state", "read_tensors", "unpack_modules"]
+__all__ = ["RECIPES", "State", "caveat", "evaluate", "fit", "read_state", "read_tensors", "unpack_modules"]

@@ -31,6 +31,8 @@ class State:
     best_epoch: int = 0
     best_accuracy: float = -1.0
     history: list[dict[str, float]] = field(default_factory=list)
+    diagnostics: list[dict[str, list[float]]] = field(default_factory=list)
+    surrogate_only: dict[str, float] = field(default_factory=dict)
     cost: dict[str, float] = field(default_factory=dict)
     optimiser: dict[str, Any] = field(default_factory=dict)
     files: dict[str, dict[str, str]] = field(default_factory=dict)

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from attcem.defences import Defence
 from attcem.models import Split
+from attcem.train.diagnostics import gradient_readings
 from attcem.types import Batch
 
 
@@ -26,6 +27,8 @@ class StepReport:
     penalties: dict[str, float] = field(default_factory=dict)
     lost_penalties: int = 0
     penalty_seconds: float = 0.0
+    readings: dict[str, Tensor] = field(default_factory=dict)
+    """Where the step was watched: figures of every penalty, under its name."""
 
 
 def one_pass(
@@ -38,8 +41,9 @@ def one_pass(
     """Fill every gradient with `grad(task) + weight · grad(penalty)`, the encoder visited once.
 
     Task and penalties are differentiated to the latent, added there with their weights, and the sum is
-    backpropagated once. A defence's own parameters get the unweighted gradient of its penalty. A penalty of
-    weight 0 is not computed; one that is not finite is left out and counted.
+    backpropagated once. A defence's own parameters get the unweighted gradient of its penalty, also while its weight
+    is still 0; without such parameters a penalty of weight 0 is not computed. One that is not finite is left out and
+    counted. Defences that are `watched` have their readings collected.
     """
     z = model.encoder(x)
     leaf = z.detach().requires_grad_()
@@ -51,15 +55,24 @@ def one_pass(
     report = StepReport(loss.detach(), (logits.detach().argmax(1) == y).sum(), Batch(x, y, leaf.detach()))
 
     started = time.perf_counter()
+    at_task = at_latent
     for link in guard.links:
-        if link.penalises and (scale := weight(link)) > 0:
-            penalty = link.penalty(Batch(x, y, leaf))
-            if not torch.isfinite(penalty):
-                report.lost_penalties += 1
-                continue
-            report.penalties[type(link).__name__.lower()] = float(penalty.detach())
-            gradient = differentiate(penalty, leaf, [p for p in link.parameters() if p.requires_grad])
+        own = [p for p in link.parameters() if p.requires_grad]
+        scale = weight(link) if link.penalises else 0.0
+        if not (link.penalises and (scale > 0 or own)):
+            continue
+        name = type(link).__name__.lower()
+        penalty = link.penalty(Batch(x, y, leaf))
+        if not torch.isfinite(penalty):
+            report.lost_penalties += 1
+            continue
+        gradient = differentiate(penalty, leaf, own)
+        if scale > 0:
+            report.penalties[name] = float(penalty.detach())
             at_latent = at_latent + scale * gradient
+        if link.watched:
+            seen = link.readings | gradient_readings(at_task, scale * gradient)
+            report.readings |= {f"{name}/{figure}": value for figure, value in seen.items()}
     report.penalty_seconds = time.perf_counter() - started
 
     z.backward(at_latent)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import math
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +14,8 @@ import torch
 
 from attcem.config import TrainConfig, with_options
 from attcem.data import Data
-from attcem.data.loader import Augment, Loader
-from attcem.defences import Defence
+from attcem.data.loader import Augment, Loader, in_order
+from attcem.defences import Defence, Surrogate
 from attcem.models import Split
 from attcem.progress import bar, say
 from attcem.train.checkpoint import (
@@ -30,10 +32,16 @@ from attcem.train.checkpoint import (
     write_state,
 )
 from attcem.train.device import peak_megabytes, place
+from attcem.train.diagnostics import Diagnostics
 from attcem.train.gradients import one_pass
 from attcem.train.history import History
+from attcem.train.honesty import surrogate_only
 from attcem.train.prediction import evaluate
-from attcem.train.schedule import Recipe, recipe_for
+from attcem.train.schedule import Recipe, recipe_for, risen
+from attcem.types import Batch, Images
+
+FROZEN = 32
+"""Batches of latents on which a surrogate is tested for honesty."""
 
 
 def fit(
@@ -51,13 +59,14 @@ def fit(
     """Train a split network under a defence; the model ends with the weights of its best validated epoch.
 
         set up the defence for this latent
+        before a penalty starts: see how far its own parameters alone could lower it
         for each epoch:
             for each augmented batch of private images:
                 z = encoder(x); released = guard.release(z); loss = cross-entropy(decoder(released), y)
                 grad = grad(loss) + λ · w_lr · grad(penalty), mixed at the latent
                 step, unless something is not finite: then skip, count, and undo the batch's running statistics
                 guard.observe(batch)
-            validate on released latents; write a checkpoint
+            validate on released latents; let the defence review all private images; write a checkpoint
         load the best epoch
 
     `options` are fields of TrainConfig. With `out`, every epoch is kept there and `resume=True` goes on after the
@@ -109,6 +118,8 @@ class Training:
         self.state = State(dataclasses.asdict(config), model.spec, seed)
         self.best: dict[str, torch.Tensor] = {}
         self.buffers = list(self.model.buffers())
+        self.untrained = {link: copy.deepcopy(link) for link in guard.links if isinstance(link, Surrogate)}
+        self.diagnostics = Diagnostics()
         self.history = History(out, tensorboard=config.tensorboard)
 
     @property
@@ -145,7 +156,9 @@ class Training:
         """Train one epoch, validate, and write a checkpoint."""
         number = self.state.epoch
         torch.manual_seed(self.seed * 1_000_003 + number)  # noise depends on the epoch only, so resuming repeats it
+        self.test_honesty(number)
         row = self.train(number)
+        self.review(number + 1)
         row["val_loss"], row["val_accuracy"] = evaluate(self.model, self.guard, self.data.validation)
         self.state.epoch = number + 1
         better = number >= self.first_candidate and row["val_accuracy"] > self.state.best_accuracy
@@ -184,7 +197,7 @@ class Training:
         with bar(title, steps, unit_size=self.config.batch, shown=self.shown) as show:
             for step, (x, y) in enumerate(self.loader.epoch(number)):
                 rate = self.recipe.rate((number + step / steps) / self.config.epochs)
-                figures = self.step(x.to(self.dtype), y, rate, number)
+                figures = self.step(x.to(self.dtype), y, rate, number + step / steps, watched=Diagnostics.due(step))
                 for name, value in figures.items():
                     total[name] += value
                 seen = max(1, total["seen"])
@@ -196,6 +209,8 @@ class Training:
             )
         seconds = time.perf_counter() - started
         seen, taken = total["seen"], steps - total["skipped"]
+        figures, vectors = self.diagnostics.close()
+        self.state.diagnostics.append(vectors)
         return {
             "epoch": number + 1,
             "lr": rate,
@@ -207,28 +222,37 @@ class Training:
             "penalty_share": total["in_penalty"] / seconds,
             "seconds": seconds,
             "images_per_second": seen / seconds,
+            **figures,
         }
 
-    def step(self, x: torch.Tensor, y: torch.Tensor, rate: float, epoch: int) -> dict[str, float]:
-        """One batch: gradients, then a step, unless anything is not finite."""
+    def step(self, x: torch.Tensor, y: torch.Tensor, rate: float, epoch: float, *, watched: bool) -> dict[str, float]:
+        """One batch: gradients, then a step, unless anything is not finite. `epoch` counts parts of epochs, too."""
         for group in self.optimiser.param_groups:
             group["lr"] = rate
+        for link in self.guard.links:
+            link.progress, link.watched = epoch / self.config.epochs, watched
         w_lr = self.recipe.penalty_weight(rate, self.config.start_from is not None)
         before = [buffer.clone() for buffer in self.buffers]
         self.optimiser.zero_grad(set_to_none=True)
         with self.autocast:
             report = one_pass(
-                self.model, self.guard, x, y, lambda link: link.lam * w_lr if epoch >= link.warmup else 0.0
+                self.model,
+                self.guard,
+                x,
+                y,
+                lambda link: link.lam * w_lr * risen(epoch - link.warmup, self.config.ramp),
             )
-        norm = torch.nn.utils.clip_grad_norm_(
-            [p for group in self.optimiser.param_groups for p in group["params"]], self.recipe.clip
-        )
-        if not (math.isfinite(report.loss) and math.isfinite(norm)):
+        # A defence's own parameters are clipped by themselves: they must not slow the network down.
+        norms = [
+            torch.nn.utils.clip_grad_norm_(group["params"], self.recipe.clip) for group in self.optimiser.param_groups
+        ]
+        if not all(math.isfinite(value) for value in (report.loss, *norms)):
             for buffer, old in zip(self.buffers, before, strict=True):
                 buffer.copy_(old)
             return {"skipped": 1, "lost_penalties": report.lost_penalties}
         self.optimiser.step()
         self.guard.observe(report.batch)
+        self.diagnostics.take(report.readings)
         return {
             "loss": float(report.loss) * len(y),
             "correct": int(report.correct),
@@ -237,6 +261,29 @@ class Training:
             "lost_penalties": report.lost_penalties,
             "in_penalty": report.penalty_seconds,
         }
+
+    def review(self, epochs_done: int) -> None:
+        """Show all private images to the defences that ask for it and are about to be used."""
+        for link in self.guard.links:
+            if type(link).review is not Defence.review and link.warmup <= epochs_done < self.config.epochs:
+                link.review(self.latents(self.data.private))
+
+    def test_honesty(self, epoch: int) -> None:
+        """Before a penalty first shapes the encoder: how far does it fall when only its own parameters learn?"""
+        for link, untrained in self.untrained.items():
+            if link.penalises and link.warmup == epoch:
+                name = type(link).__name__.lower()
+                some = list(self.latents(self.data.private[: FROZEN * self.config.batch]))
+                with torch.random.fork_rng():
+                    self.state.surrogate_only[name] = surrogate_only(untrained, some)
+
+    def latents(self, images: Images) -> Iterator[Batch]:
+        """Clean latents in evaluation mode, batch by batch."""
+        self.model.eval()
+        for x, y in in_order(images, self.config.batch, self.device):
+            with torch.no_grad():
+                z = self.model.encoder(x.to(self.dtype))
+            yield Batch(x.to(self.dtype), y, z)
 
     def finish(self) -> State:
         """Load the best epoch and note what training cost."""
