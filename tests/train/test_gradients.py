@@ -42,9 +42,11 @@ def check_one_pass_equals_two(guard, batch, w_lr, seed):
     guard.setup(latent=model.latent_shape, classes=4, sigma=guard.sigma)
     guard.double()
     x, y = torch.rand(batch, 1, 28, 28, dtype=torch.double), torch.randint(0, 4, (batch,))
+    guard.observe(Batch(x, y, model.encoder(torch.rand_like(x)).detach()))
     other_model, other_guard = copy.deepcopy(model), copy.deepcopy(guard)
     torch.manual_seed(1)
-    one_pass(model, guard, x, y, lambda link: link.lam * w_lr)
+    report = one_pass(model, guard, x, y, lambda link: link.lam * w_lr)
+    assert all(value > 0 for value in report.penalties.values())
     torch.manual_seed(1)
     two_passes(other_model, other_guard, x, y, lambda link: link.lam * w_lr)
     slow = gradients(other_model, other_guard)
@@ -63,6 +65,7 @@ def test_one_pass_equals_two(batch, lam, w_lr, seed):
 
 
 PENALTIES = [
+    *[("gmm", {"form": form, "gamma": 1e-6, "var_threshold": 1e-6}) for form in ("hinge", "variance", "logdet")],
     *[("gated", {"form": form}) for form in ("hinge", "gates")],
     *[("slot", {"form": form, "shut_off": False}) for form in ("hinge", "mixture")],
     *[

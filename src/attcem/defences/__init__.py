@@ -7,6 +7,7 @@ from typing import Any
 from attcem.defences.base import Chain, Defence, Stage, Undefended
 from attcem.defences.bound import Bound
 from attcem.defences.gated import Gated
+from attcem.defences.gmm import GMM
 from attcem.defences.hybrid import Hybrid
 from attcem.defences.noise import Noise
 from attcem.defences.slot import Slot
@@ -15,6 +16,7 @@ from attcem.naming import check_options, look_up
 
 __all__ = [
     "DEFENCES",
+    "GMM",
     "Bound",
     "Chain",
     "Defence",
@@ -34,6 +36,7 @@ __all__ = [
 DEFENCES: dict[str, type[Defence]] = {
     "none": Undefended,
     "noise": Noise,
+    "gmm": GMM,
     "gated": Gated,
     "slot": Slot,
     "bound": Bound,

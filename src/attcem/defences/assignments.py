@@ -10,7 +10,7 @@ from attcem.layers import GatedScores, SlotAttention
 
 
 class Assignment(nn.Module):
-    """Produces the responsibilities r of a class's slots for tokens [n t d]: 1 over the slots, nothing else is asked."""
+    """Produces the responsibilities r of a class's slots for tokens [n t d]: 1 over the slots."""
 
     slots: int
     attentive: bool = True

@@ -123,6 +123,12 @@ class Chain(Defence):
         for link in self.links:
             link.observe(batch)
 
+    def review(self, batches: Iterable[Batch]) -> None:
+        """Let every link look at all images."""
+        everything = list(batches)
+        for link in self.links:
+            link.review(everything)
+
     @property
     def caveats(self) -> list[str]:
         """What any link has to say."""
