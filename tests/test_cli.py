@@ -1,6 +1,7 @@
 """What a user types, what comes back, and with which exit code."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -84,6 +85,30 @@ def test_audit_and_report(finished, tmp_path, capsys):
     assert "mean image" in page.read_text()
 
 
+def test_explain_draws_pictures_that_the_report_shows(finished, tmp_path, capsys):
+    assert main(["explain", str(finished), "--images", "20"]) == 0
+    printed = capsys.readouterr().out
+    files = [Path(line.split()[0]) for line in printed.splitlines() if ".png" in line]
+    assert files and all(file.parent == finished / "explain" and file.exists() for file in files)
+    assert f"attcem report {finished} --out report.html" in printed
+    page = tmp_path / "page.html"
+    assert main(["report", str(finished), "--out", str(page)]) == 0
+    assert "What the defence looks at" in page.read_text()
+
+
+def test_explain_of_something_else_says_what_to_do(capsys, tmp_path, tiny, finished):
+    assert main(["explain", str(tmp_path / "missing")]) == 1
+    assert "not a run" in capsys.readouterr().err
+    (tmp_path / "config.yaml").write_text(tiny.read_text())
+    assert main(["explain", str(tmp_path)]) == 1
+    assert "train first" in capsys.readouterr().err
+    assert main(["explain", str(finished), "--images", "1"]) == 1
+    assert "--images 1000" in capsys.readouterr().err
+    shutil.copytree(finished / "checkpoint", tmp_path / "checkpoint")
+    assert main(["explain", str(tmp_path), "--images", "20"]) == 0
+    assert f"attcem audit {tmp_path}" in capsys.readouterr().out
+
+
 def test_load_run_gives_the_released_graph_that_was_audited(finished):
     import attcem
 
@@ -120,10 +145,16 @@ def test_the_written_configuration_is_complete(finished):
         (["run", "--defence.bound.lam", "1"], "add noise, as in defence.noise.sigma=0.1"),
         (["run", "--defence.bound.cov", "diagonal"], "did you mean 'diag'"),
         (["run", "--defence.lamb", "1"], "unknown defence or option 'lamb'"),
+        (["run", "--defence.noise", "5"], "give its options"),
+        (["run", "--defence.noise.sigma", "[1"], "give a number"),
+        (["run", "--defence.noise.sigma"], "needs a value"),
+        (["run", "--defence.noise.sigma", "--seed", "1"], "needs a value"),
         (["run", "missing.yaml"], "cannot read missing.yaml"),
         (["report", "x", "--ot", "y"], "did you mean '--out'"),
         (["data", "get"], "required"),
         (["audit", "runs", "--imags", "3"], "did you mean '--images'"),
+        (["explain", "runs", "--tsn"], "did you mean '--tsne'"),
+        (["explain"], "required"),
     ],
 )
 def test_a_typo_is_an_error_that_names_the_nearest(arguments, named, capsys, tmp_path, monkeypatch):
@@ -157,6 +188,19 @@ def test_a_short_option_reaches_the_one_link_that_has_it(tiny):
 
     assert parse_experiment([str(tiny), "--defence.sigma", "0.7"]).defence == {"noise": {"sigma": 0.7}}
     assert parse_experiment([str(tiny), "--defence.noise.sigma", "0.7"]).defence == {"noise": {"sigma": 0.7}}
+    assert parse_experiment([str(tiny), "--defence.noise.sigma=0.7", "--seed", "2"]).defence == {
+        "noise": {"sigma": 0.7}
+    }
+
+
+def test_several_options_of_one_link_are_all_kept_and_the_files_others_with_them(tmp_path):
+    from attcem.configfile import parse_experiment
+
+    file = tmp_path / "gated.yaml"
+    file.write_text("defence: {noise: {sigma: 0.2}, gated: {lam: 3, gamma: 0.01}}")
+    options = ["--defence.gated.form", "gates", "--defence.gated.warmup", "2", "--defence.lam=5"]
+    gated = parse_experiment([str(file), *options]).defence["gated"]
+    assert [gated[name] for name in ("form", "warmup", "lam", "gamma")] == ["gates", 2, 5.0, 0.01]
 
 
 @pytest.mark.parametrize("what", ["defences", "attacks", "data", "backbones", "recipes", "suites", "presets"])
@@ -195,7 +239,7 @@ except SystemExit:
     pass
 print('torch' in sys.modules)
 """
-    for arguments in (["--help"], ["run", "--help"], ["data", "get", "--help"]):
+    for arguments in (["--help"], ["run", "--help"], ["explain", "--help"], ["data", "get", "--help"]):
         done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
         assert done.stdout.splitlines()[-1] == "False" and "usage" in done.stdout
 

@@ -17,6 +17,8 @@ from jsonargparse import ArgumentParser
 from attcem.config import Experiment
 from attcem.naming import look_up, nearest
 
+LINK = "--defence."
+
 
 class UsageError(ValueError):
     """The command line or a configuration file is wrong; the program exits with 2."""
@@ -47,11 +49,12 @@ def parse_experiment(arguments: Sequence[str]) -> Experiment:
         check_keys(Experiment, read_yaml(arguments[0]), source=arguments[0])
         arguments = ["--config", *arguments]
     parser = experiment_parser()
+    arguments, links = without_links(arguments)
     parsed = parser.parse_args(arguments)
     parsed.pop("config", None)
     try:
         experiment: Experiment = Experiment(**vars(parser.instantiate(parsed)))
-        experiment = dataclasses.replace(experiment, defence=typed_chain(experiment.defence))
+        experiment = dataclasses.replace(experiment, defence=typed_chain(overridden(experiment.defence, links)))
         check_names(experiment)
         build_defence(experiment.defence)
         return experiment
@@ -96,10 +99,47 @@ def check_names(experiment: Experiment) -> None:
     look_up("suite", experiment.audit.suite, SUITES)
 
 
+def without_links(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """The arguments without those that set one defence's option, and these: "noise.sigma" → its value.
+
+    The parser would take each of them for a whole new defence, and forget the options that were given before.
+    """
+    rest, links, waiting = [], {}, list(arguments)
+    while waiting:
+        argument = waiting.pop(0)
+        if not argument.startswith(LINK):
+            rest.append(argument)
+            continue
+        key, given, value = argument.removeprefix(LINK).partition("=")
+        if not given and (not waiting or waiting[0].startswith("--")):
+            raise UsageError(f"{argument} needs a value, as in {argument} 0.1")
+        links[key] = value if given else waiting.pop(0)
+    return rest, links
+
+
+def overridden(chain: Mapping[str, Any], links: Mapping[str, str]) -> dict[str, Any]:
+    """The chain with single options replaced, the others as they were."""
+    chain = {name: dict(options) if isinstance(options, Mapping) else options for name, options in chain.items()}
+    for key, text in links.items():
+        name, _, option = key.partition(".")
+        try:
+            value = yaml.safe_load(text)
+        except yaml.YAMLError:
+            raise UsageError(f"defence.{key} cannot be {text!r}: give a number, a word or a {{mapping: 1}}") from None
+        if option:
+            chain[name] = dict(chain.get(name) or {}) | {option: value}
+        else:
+            chain[name] = value
+    return chain
+
+
 def typed_chain(chain: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Check every link's options against its signature; `lam` alone means the one link that has a lam."""
     from attcem.defences import DEFENCES, option_types
 
+    for name, options in chain.items():
+        if name in DEFENCES and not isinstance(options, Mapping | None):
+            raise UsageError(f"defence.{name} cannot be {options!r}: give its options, as in {{sigma: 0.1}}")
     links = {name: dict(options or {}) for name, options in chain.items() if name in DEFENCES}
     for name, value in chain.items():
         if name in DEFENCES:
