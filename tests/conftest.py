@@ -12,6 +12,7 @@ CHECKED = [
     "attcem.metrics",
     "attcem.attacks",
     "attcem.train",
+    "attcem.explain",
 ]
 install_import_hook(CHECKED, "tests.typecheck.check")
 

@@ -30,6 +30,7 @@ DOORS = {
     "configfile": WORDS | {"data", "models", "defences", "attacks"},
     "experiment": WORDS | {"data", "models", "defences", "train", "assess", "configfile"},
     "demo": WORDS | {"experiment", "report"},
+    "explain": WORDS | {"data", "models", "defences", "experiment"},
 }
 
 

@@ -78,6 +78,18 @@ def audit(options: argparse.Namespace, rest: list[str]) -> None:
     print_result(result, folder)
 
 
+def explain_run(options: argparse.Namespace, rest: list[str]) -> None:
+    """Draw what a run's defence looks at: attention, slots, gates, latent."""
+    from attcem.explain import explain
+
+    folder = Path(options.run)
+    for found in explain(folder, images=options.images, tsne=options.tsne):
+        print(f"{folder / 'explain' / found.file}   {found.title}")
+    if not (folder / "result.json").exists():
+        print(f"a page needs an audit first: attcem audit {folder}")
+    print(f"page          attcem report {folder} --out report.html")
+
+
 def report(options: argparse.Namespace, rest: list[str]) -> None:
     """One HTML page from one or more runs."""
     from attcem.report import load_results, write_report
@@ -145,6 +157,11 @@ def build_parser() -> Parser:
     auditing.add_argument("--suite", help="see `attcem list suites`")
     auditing.add_argument("--images", type=int, help="test images to reconstruct")
     auditing.add_argument("--seed", type=int, help="the attacker's seed")
+
+    explaining = command("explain", explain_run)
+    explaining.add_argument("run", help="a run's folder")
+    explaining.add_argument("--images", type=int, default=1000, help="validation images to look at (default: 1000)")
+    explaining.add_argument("--tsne", action="store_true", help="also draw neighbourhoods (needs scikit-learn)")
 
     reporting = command("report", report)
     reporting.add_argument("runs", nargs="+", help="run folders, or folders of them")

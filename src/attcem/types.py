@@ -113,6 +113,31 @@ class Scores:
         return cls(**{name: Summary(**numbers) for name, numbers in data.items()})
 
 
+@dataclass(frozen=True)
+class Explanation:
+    """One picture of what a run's defence looks at, with its words: `attcem explain` makes it, the report shows it."""
+
+    file: str
+    title: str
+    caption: str
+    png: bytes = field(repr=False)
+
+    @classmethod
+    def read(cls, folder: Path) -> list[Explanation]:
+        """Those that lie in a folder; none where nobody has explained anything."""
+        entries = folder / "entries.json"
+        if not entries.exists():
+            return []
+        try:
+            written = json.loads(entries.read_text())
+            return [cls(**entry, png=(folder / Path(entry["file"]).name).read_bytes()) for entry in written]
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise ValueError(
+                f"{entries} does not fit its pictures ({error}): run `attcem explain {folder.parent}` again, "
+                f"or remove {folder}"
+            ) from None
+
+
 @dataclass
 class Result:
     """What one experiment found: the content of `result.json`, plus per-image scores and sample pictures."""
@@ -141,8 +166,10 @@ class Result:
     """`attack/metric` → one value per attacked test image."""
     diagnostics: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
     """`defence/figure` → one vector per epoch of training: histograms of gates, masses of slots."""
+    explanations: list[Explanation] = field(default_factory=list, repr=False)
+    """What `attcem explain` has put beside the result; read with it, never written."""
 
-    BESIDE = ("gallery", "per_image", "diagnostics")
+    BESIDE = ("gallery", "per_image", "diagnostics", "explanations")
 
     def to_json(self) -> dict[str, Any]:
         """Everything but the arrays, in plain JSON types."""
@@ -189,6 +216,7 @@ class Result:
             strip = np.asarray(Image.open(path))
             strip = strip[..., None] if strip.ndim == 2 else strip
             result.gallery[path.stem] = np.stack(np.split(strip, max(1, len(result.labels)), axis=1))
+        result.explanations = Explanation.read(folder / "explain")
         if (folder / "diagnostics.npz").exists():
             with np.load(folder / "diagnostics.npz") as arrays:
                 for name, values in arrays.items():

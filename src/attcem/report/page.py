@@ -8,7 +8,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from attcem.report import figures, gallery, tables, verdict
+from attcem.report import explained, figures, gallery, tables, verdict
 from attcem.report.numbers import MISSING, is_number
 from attcem.report.settings import Setting, section, settings_of
 from attcem.types import Result, write_atomically
@@ -62,6 +62,7 @@ def contents(results: Sequence[Result], settings: Sequence[Setting]) -> dict[str
             if chart
         ],
         "curves": figures.training_curves(settings),
+        "explained": explained.views(settings),
         "details": [(setting.label(run), setting.place, facts(run)) for setting, run in runs],
     }
 

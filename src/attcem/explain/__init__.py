@@ -1,0 +1,46 @@
+"""What a defence looks at: pictures of its attention, slots, gates and latent, from a run's validation images."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+from attcem.experiment import load_run
+from attcem.explain.attention import attention
+from attcem.explain.gates import gates
+from attcem.explain.latent import neighbours, pca
+from attcem.explain.look import look
+from attcem.explain.slots import slots
+from attcem.models import Split
+from attcem.types import Explanation, write_atomically
+
+__all__ = ["explain"]
+
+
+def explain(
+    folder: str | Path, *, images: int = 1000, tsne: bool = False, model: Split | None = None
+) -> list[Explanation]:
+    """Draw what a run's defence looks at into its folder `explain/`, where its report finds it.
+
+    At most so many validation images are looked at, never a test image. A network that was cut from your own module is
+    passed as `model`.
+    """
+    folder = Path(folder)
+    model, guard, data = load_run(folder, model)
+    scene = look(model, guard, data, images)
+    found = [*attention(scene), *slots(scene), *gates(scene), pca(scene), *([neighbours(scene)] if tsne else [])]
+    return keep(folder / "explain", found)
+
+
+def keep(folder: Path, found: list[Explanation]) -> list[Explanation]:
+    """Write the pictures, then the list of them, then remove pictures of an earlier time that it does not name."""
+    numbered = [dataclasses.replace(e, file=f"{place}-{e.file}") for place, e in enumerate(found, 1)]
+    for explanation in numbered:
+        write_atomically(folder / explanation.file, explanation.png)
+    written = [{"title": e.title, "caption": e.caption, "file": e.file} for e in numbered]
+    write_atomically(folder / "entries.json", json.dumps(written, indent=1, ensure_ascii=False).encode())
+    for picture in folder.glob("*.png"):
+        if picture.name not in {e.file for e in numbered}:
+            picture.unlink()
+    return numbered

@@ -1,0 +1,134 @@
+"""The clean latent in two dimensions, coloured by class and by slot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+
+import numpy as np
+from jaxtyping import Float, Int64
+
+from attcem.explain.canvas import Canvas
+from attcem.explain.colours import KINDS, colour_of, kinds
+from attcem.explain.look import Scene
+from attcem.types import Explanation
+
+WIDTH, HEIGHT, BETWEEN, TOP, MARGIN = 490, 420, 40, 30, 14
+COLUMNS, LINE = 4, 20
+COMPONENTS = 50
+"""Of the latent, that t-SNE starts from."""
+
+
+def principal(z: Float[np.ndarray, "n d"], count: int) -> tuple[Float[np.ndarray, "n c"], Float[np.ndarray, " c"]]:
+    """Coordinates along the directions of largest variance, and the share of all variance in each."""
+    centred = z - z.mean(0)
+    values, vectors = np.linalg.eigh(centred @ centred.T)
+    values, vectors = np.maximum(values[::-1][:count], 0), vectors[:, ::-1][:, :count]
+    upright = np.sign(vectors[np.abs(vectors).argmax(0), np.arange(vectors.shape[1])])
+    total = float(np.square(centred).sum())
+    return vectors * upright * np.sqrt(values), values / total if total else np.zeros_like(values)
+
+
+def pca(scene: Scene) -> Explanation:
+    """The two directions in which the latents differ most."""
+    places, share = principal(scene.z.reshape(len(scene.z), -1), 2)
+    places, share = np.pad(places, ((0, 0), (0, 2 - places.shape[1]))), np.pad(share, (0, 2 - len(share)))
+    spread = places.std(0)
+    noise = (
+        f" Release adds noise of σ={scene.sigma:g} to spreads of {spread[0]:.2g} and {spread[1]:.2g} along them: "
+        "latents that fit into one ring, of radius 2σ, are hard to tell apart by these directions."
+        if scene.sigma
+        else " Nothing is added on release: two latents that differ at all can be told apart."
+    )
+    return Explanation(
+        file="latent-pca.png",
+        title="The clean latent, two directions of largest variance",
+        caption=f"{len(scene.y):,} validation images; the two directions hold {share[0]:.0%} and {share[1]:.0%} of the "
+        "variance. Tight groups of one colour tell the class and little else; wide ones tell images of a class apart, "
+        f"and that is what an attacker uses.{noise}{unseen(scene)}",
+        png=panels(scene, places, scene.sigma),
+    )
+
+
+def neighbours(scene: Scene) -> Explanation:
+    """Neighbourhoods of the latents, drawn by scikit-learn."""
+    if find_spec("sklearn") is None:
+        raise ValueError("--tsne needs scikit-learn: pip install scikit-learn, or leave --tsne out and look at the PCA")
+    places, _ = principal(scene.z.reshape(len(scene.z), -1), COMPONENTS)
+    perplexity = min(30.0, (len(places) - 1) / 3)
+    found = import_module("sklearn.manifold").TSNE(2, perplexity=perplexity, init="pca", random_state=0)
+    return Explanation(
+        file="latent-tsne.png",
+        title="The clean latent, neighbourhoods (t-SNE)",
+        caption=f"{len(scene.y):,} validation images; near means similar (perplexity {perplexity:.0f}), but distances "
+        "between groups and their sizes mean nothing here: for these look at the directions of largest variance.",
+        png=panels(scene, found.fit_transform(places).astype(float), 0.0),
+    )
+
+
+def unseen(scene: Scene) -> str:
+    """A sentence for chains of which there is nothing else to draw."""
+    if scene.blind:
+        return (
+            f" There is no attention to draw of {' and '.join(scene.blind)}: it treats all images of a class alike, or "
+            "has not been fitted yet."
+        )
+    return "" if scene.sights else f" The defence ({scene.chain}) looks at no images: there is no attention to draw."
+
+
+def panels(scene: Scene, places: Float[np.ndarray, "n 2"], sigma: float) -> bytes:
+    """The same dots once for the classes and once for each surrogate's slots."""
+    coloured: list[tuple[str, Int64[np.ndarray, " n"], Callable[[int], str]]] = [
+        ("by class", scene.y, lambda c: scene.names[c])
+    ]
+    for sight in scene.sights:
+        if sight.resp is not None:
+            slot = np.full(len(scene.y), -1)
+            slot[sight.index] = sight.resp.mean(1).argmax(1)
+            coloured.append((f"by foremost slot of {sight.name}", slot, lambda k: f"slot {k + 1}"))
+    legends = [legend_of(number) for _, number, _ in coloured]
+    lines = max(-(-len(legend) // COLUMNS) for legend in legends)
+    sheet = Canvas(len(coloured) * (WIDTH + BETWEEN) - BETWEEN, TOP + HEIGHT + 16 + lines * LINE)
+    low, high = places.min(0), places.max(0)
+    scale = min((np.array([WIDTH, HEIGHT]) - 2 * MARGIN) / np.maximum(high - low, 1e-12))
+    dots = np.array([WIDTH, HEIGHT]) / 2 + (places - (low + high) / 2) * scale * [1, -1]
+    for column, ((title, number, name), legend) in enumerate(zip(coloured, legends, strict=True)):
+        left = column * (WIDTH + BETWEEN)
+        sheet.text(left, 12, title, room=WIDTH)
+        colour = np.array([legend.get(int(kind), len(KINDS)) for kind in number])
+        sheet.dots(left, TOP, (WIDTH, HEIGHT), dots, kinds(colour))
+        sheet.frame(left, TOP, WIDTH, HEIGHT)
+        ring(sheet, left, 2 * sigma * scale, dots)
+        for place, (kind, own) in enumerate(legend.items()):
+            x, y = left + place % COLUMNS * WIDTH / COLUMNS, TOP + HEIGHT + 18 + place // COLUMNS * LINE
+            sheet.box(x, y - 5, 10, 10, colour_of(own))
+            sheet.text(x + 16, y, name(kind) if own < len(KINDS) else "others", size=12, room=WIDTH / COLUMNS - 20)
+    return sheet.png()
+
+
+def legend_of(number: Int64[np.ndarray, " n"]) -> dict[int, int]:
+    """Kind → colour: its own number's if ten colours are enough, else one for each of the ten most frequent.
+
+    All others, and those that are of no kind (−1), share one.
+    """
+    found, counts = np.unique(number[number >= 0], return_counts=True)
+    most = np.sort(found[np.argsort(-counts, kind="stable")[: len(KINDS)]])
+    enough = found.max(initial=0) < len(KINDS)
+    legend = {int(kind): int(kind) if enough else colour for colour, kind in enumerate(most)}
+    return legend | ({-1: len(KINDS)} if len(legend) < len(np.unique(number)) else {})
+
+
+def ring(sheet: Canvas, left: float, radius: float, dots: Float[np.ndarray, "n 2"]) -> None:
+    """The noise at its true size in the emptiest corner, or in words if it is too large to draw."""
+    if radius > HEIGHT / 2 - 24:
+        sheet.note(left + WIDTH - 12, TOP + HEIGHT - 14, "noise, 2σ: a ring larger than this panel", anchor="rm")
+        return
+    if radius < 3:
+        return
+    wide, high = 2 * radius + 96, 2 * radius + 24
+    corners = [(x, y) for y in (HEIGHT - high, 0) for x in (0, WIDTH - wide)]
+    inside = [((dots >= corner) & (dots <= np.add(corner, (wide, high)))).all(1).sum() for corner in corners]
+    x, y = corners[int(np.argmin(inside))]
+    sheet.ring(left + x + 12 + radius, TOP + y + high / 2, radius)
+    sheet.note(left + x + 18 + 2 * radius, TOP + y + high / 2, "noise, 2σ")

@@ -1,0 +1,135 @@
+"""Colours, sheets and numbers of the pictures, on arrays made by hand."""
+
+import io
+
+import numpy as np
+import pytest
+from PIL import Image, ImageFont
+
+from attcem.explain import canvas
+from attcem.explain.canvas import DENSITY, MARGIN, Canvas
+from attcem.explain.colours import BLUE, ORANGE, OTHER, amount, kinds, more_or_less
+from attcem.explain.latent import legend_of, pca, principal
+from attcem.explain.look import Scene, Sight
+from attcem.explain.rows import chosen_rows, tinted
+from attcem.explain.slots import slots
+
+
+def opened(png: bytes) -> np.ndarray:
+    return np.asarray(Image.open(io.BytesIO(png)))
+
+
+def test_equal_is_white_and_the_ends_are_full_colours():
+    found = more_or_less(np.array([0.0, 1 / 8, 1.0, 8.0, 1e9]))
+    np.testing.assert_array_equal(found, [BLUE, BLUE, (255, 255, 255), ORANGE, ORANGE])
+
+
+def test_more_is_darker_and_nothing_known_is_grey():
+    found = amount(np.array([0.0, 0.5, 1.0, np.nan]))
+    assert (np.diff(found[:3].sum(1).astype(int)) < 0).all()
+    np.testing.assert_array_equal(found[3], OTHER)
+
+
+def test_ten_kinds_differ_clearly():
+    colours = kinds(np.arange(12)).astype(int)
+    apart = np.abs(colours[:10, None] - colours[None, :10]).sum(2) + 1000 * np.eye(10, dtype=int)
+    assert apart.min() > 80
+    np.testing.assert_array_equal(colours[10:], [OTHER, OTHER])
+
+
+def test_a_sheet_keeps_cells_and_pixels_where_they_belong():
+    sheet = Canvas(40, 20)
+    sheet.heat(0, 0, 20, 20, np.array([[(255, 0, 0), (0, 0, 255)]], np.uint8))
+    sheet.picture(20, 0, 20, np.array([[(0, 255, 0)], [(9, 9, 9)]], np.uint8))
+    drawn = opened(sheet.png())
+    assert drawn.shape == ((20 + 2 * MARGIN) * DENSITY, (40 + 2 * MARGIN) * DENSITY, 3)
+    inside = drawn[MARGIN * DENSITY : -MARGIN * DENSITY, MARGIN * DENSITY : -MARGIN * DENSITY]
+    assert tuple(inside[5, 5]) == (255, 0, 0) and tuple(inside[5, 35]) == (0, 0, 255)
+    assert tuple(inside[5, 60]) == (0, 255, 0) and tuple(inside[35, 60]) == (9, 9, 9)
+
+
+def test_long_names_are_shortened_and_any_alphabet_is_drawn(monkeypatch):
+    for fonts in (canvas.fonts, lambda size: [ImageFont.load_default(size)]):
+        monkeypatch.setattr(canvas, "fonts", fonts)
+        short, long = Canvas(120, 20), Canvas(120, 20)
+        short.text(0, 10, "×1.8 – σ 上衣", room=100)
+        long.text(0, 10, "W" * 80, room=60)
+        assert opened(short.png()).min() < 100
+        assert (opened(long.png())[:, (MARGIN + 62) * DENSITY :] > 240).all()
+
+
+def test_a_tint_covers_as_much_as_it_says():
+    picture = np.full((4, 4, 3), 100, np.uint8)
+    colours = np.array([[(200, 0, 0), (0, 200, 0)], [(0, 0, 200), (0, 0, 0)]], np.uint8)
+    found = tinted(picture, colours, np.array([[1.0, 0.5], [0.0, 0.0]]))
+    assert tuple(found[0, 0]) == (200, 0, 0) and tuple(found[0, 3]) == (50, 150, 50)
+    np.testing.assert_array_equal(found[2:], 100)
+
+
+def test_directions_are_those_of_the_covariance():
+    z = np.random.default_rng(0).normal(size=(60, 5)) * [5, 3, 1, 1, 1] + 7
+    places, share = principal(z, 2)
+    values, vectors = np.linalg.eigh(np.cov(z.T, bias=True))
+    np.testing.assert_allclose(share, values[::-1][:2] / values.sum(), rtol=1e-9)
+    np.testing.assert_allclose(np.abs(places), np.abs((z - z.mean(0)) @ vectors[:, ::-1][:, :2]), rtol=1e-6, atol=1e-9)
+
+
+def scene(n=60, classes=3, latent=(4, 3, 3), **changes) -> Scene:
+    rng = np.random.default_rng(0)
+    made = {
+        "x": rng.integers(0, 256, (n, 8, 8, 3), np.uint8),
+        "y": np.arange(n) % classes,
+        "z": rng.normal(size=(n, *latent)),
+        "names": tuple(f"class {c}" for c in range(classes)),
+        "sigma": 0.1,
+        "chain": "noise",
+        "blind": [],
+        "sights": [],
+        "epochs": [],
+    }
+    return Scene(**made | changes)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"z": np.zeros((60, 4))},
+        {"latent": (1,)},
+        {"n": 2, "classes": 2},
+        {"classes": 30, "sigma": 0.0},
+        {"sigma": 1e6},
+    ],
+)
+def test_any_latent_can_be_drawn(changes):
+    found = pca(scene(**changes))
+    assert opened(found.png).std() > 1 and "nan" not in found.caption
+
+
+def test_more_kinds_than_colours_share_one():
+    assert legend_of(np.array([3, 7, 7])) == {3: 3, 7: 7}
+    assert legend_of(np.array([3, 7, -1])) == {3: 3, 7: 7, -1: 10}
+    legend = legend_of(np.array([*range(30), 12, 25]))
+    assert len(legend) == 11 and legend[-1] == 10 and {12, 25} <= set(legend)
+    assert legend_of(np.array([40, 41])) == {40: 0, 41: 1}
+
+
+def test_the_rows_of_many_classes_are_those_that_score_most():
+    y = np.repeat(np.arange(30), 2)
+    assert chosen_rows(y, lambda c: c % 15) == [*range(9, 15), *range(24, 30)]
+    assert chosen_rows(y[:8], lambda c: c) == [0, 1, 2, 3]
+
+
+def test_slots_of_many_classes_with_many_slots():
+    resp = np.random.default_rng(0).dirichlet(np.ones(40), (60, 9))
+    sight = Sight("slot", "slot", np.arange(60), None, resp, {})
+    usage, where = slots(scene(classes=20, sights=[sight]))
+    assert "12 of 20 classes" in usage.caption and "12 of 20 classes" in where.caption
+    one = Sight("bound", "bound", np.arange(60), None, resp[:, :1], {})
+    assert [e.file for e in slots(scene(sights=[one]))] == ["usage-bound.png", "slots-bound.png"]
+
+
+def test_one_slot_for_everything_is_named():
+    resp = np.zeros((60, 1, 4))
+    resp[:, :, 2] = 1
+    usage, _ = slots(scene(sights=[Sight("slot", "slot", np.arange(60), None, resp, {})]))
+    assert usage.caption.startswith("One slot holds nearly everything") and "1.0 equal" in usage.caption
