@@ -335,11 +335,10 @@ def test_of_too_many_tokens_some_are_fitted_and_all_are_counted(monkeypatch):
     assert (few.pi * 90).sum() == pytest.approx(3 * 90) and few.pi[few.pi > 0].min() > 1 / 90
 
 
-def test_every_token_is_as_likely_to_be_kept_as_any_other(monkeypatch):
-    monkeypatch.setattr(module, "FITTED", 10)
+def test_every_token_is_as_likely_to_be_kept_as_any_other():
     generator, kept = torch.Generator().manual_seed(0), torch.zeros(60)
     for _ in range(1000):
-        pool = Pool(generator)
+        pool = Pool(10, generator)
         for rows in torch.arange(60.0).unsqueeze(1).split(6):
             pool.add(rows, torch.zeros(6, dtype=torch.int64))
             assert sum(len(owner) for _, owner, _ in pool.parts) <= 20

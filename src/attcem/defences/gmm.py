@@ -17,8 +17,8 @@ from attcem.maths.thresholds import NEED_NOISE, THRESHOLDS, Circumstances, Thres
 from attcem.naming import look_up
 from attcem.types import Batch
 
-FITTED = 100_000
-"""At most so many tokens are kept for a fit, drawn at random."""
+FITTED, NUMBERS = 100_000, 2**27
+"""At most so many tokens, and so many numbers in them, are kept for a fit, drawn at random."""
 
 LARGEST = 1e12
 """A token with larger features is left out of a fit: sums of its squares need not be finite."""
@@ -155,7 +155,8 @@ class GMM(Surrogate):
     def review(self, batches: Iterable[Batch]) -> None:
         """Fit the clusters again, from where they were, with the same draws: a resumed run repeats them."""
         generator = torch.Generator().manual_seed(0)
-        pool, seen = Pool(generator), torch.zeros_like(self.count)
+        most = max(self.clusters, min(FITTED, NUMBERS // self.mu.shape[2]))
+        pool, seen = Pool(most, generator), torch.zeros_like(self.count)
         for batch in batches:
             x = self.tokenise(batch.z.to(torch.promote_types(batch.z.dtype, torch.float32)))
             rows, owner = x.flatten(0, 1), batch.y.repeat_interleave(x.shape[1])
@@ -176,21 +177,21 @@ class GMM(Surrogate):
 class Pool:
     """Tokens of a whole data set, or as many of them as are kept, each as likely as any other."""
 
-    def __init__(self, generator: torch.Generator) -> None:
-        self.generator = generator
+    def __init__(self, most: int, generator: torch.Generator) -> None:
+        self.most, self.generator = most, generator
         self.parts: list[tuple[Tensor, Tensor, Tensor]] = []
 
     def add(self, rows: Float[Tensor, "n d"], owner: Int64[Tensor, " n"]) -> None:
         """Give every token a random number; those with the smallest stay."""
         number = torch.rand(len(rows), generator=self.generator, dtype=torch.double)
         self.parts.append((rows, owner, number.to(rows.device)))
-        if sum(len(owner) for _, owner, _ in self.parts) > 2 * FITTED:
+        if sum(len(owner) for _, owner, _ in self.parts) > 2 * self.most:
             self.parts = [self.drawn()]
 
     def drawn(self) -> tuple[Float[Tensor, "n d"], Int64[Tensor, " n"], Float[Tensor, " n"]]:
         """What is kept of everything so far."""
         rows, owner, number = (torch.cat(column) for column in zip(*self.parts, strict=True))
-        if len(number) <= FITTED:
+        if len(number) <= self.most:
             return rows, owner, number
-        kept = number.topk(FITTED, largest=False).indices
+        kept = number.topk(self.most, largest=False).indices
         return rows[kept], owner[kept], number[kept]
