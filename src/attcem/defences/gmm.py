@@ -131,16 +131,22 @@ class GMM(Surrogate):
         """Spread about the nearest centres of the class, blended with that of the fit."""
         x = self.tokenise(part.z)
         rows, owner = x.flatten(0, 1), part.y.repeat_interleave(x.shape[1])
-        mu, pi, var, seen = (of[part.present].to(x.dtype) for of in (self.mu, self.pi, self.var, self.count))
-        index = nearest(rows, owner, mu, pi > 0)
+        pi, var, seen = (of[part.present].to(x.dtype) for of in (self.pi, self.by_form(self.var), self.count))
+        own_name, mu = part.present[owner], self.mu.to(x.dtype)
+        index = nearest(rows, own_name, mu, self.pi > 0)
         cluster = owner * self.clusters + index
         members = segment_count(cluster, pi.numel()).reshape(pi.shape)
-        squares = segment_sum((rows - mu[owner, index]).square(), cluster, pi.numel()).reshape(mu.shape)
+        squares = self.by_form((rows - mu[own_name, index]).square())
+        squares = segment_sum(squares, cluster, pi.numel()).reshape(var.shape)
         rho = (10 * members / (pi * seen.unsqueeze(1)).clamp_min(1)).clamp_max(0.99).unsqueeze(2)
         blended = rho * squares / members.clamp_min(1).unsqueeze(2) + (1 - rho) * var
         now = Circumstances(self.sigma_n, self.var_threshold, self.gamma, self.progress)
         resp = F.one_hot(index, self.clusters).to(x.dtype).reshape(*x.shape[:2], self.clusters)
         return self.form_of(pi, blended, self.threshold_of, now), Insight(resp=resp)
+
+    def by_form(self, squares: Float[Tensor, "*n d"]) -> Float[Tensor, "*n features"]:
+        """Every feature by itself where the form asks for that, else their mean: with many classes much less to add."""
+        return squares if self.form == "logdet" else squares.mean(-1, keepdim=True)
 
     def total(self, part: Part, losses: Float[Tensor, " c"]) -> Float[Tensor, ""]:
         """Every class counts the same, however many samples it has."""
