@@ -2,10 +2,10 @@
 
 import sys
 
-from benchmarks import loader, startup
+from benchmarks import loader, memory, startup, surrogates
 
 found = []
-for benchmark in (loader, startup):
+for benchmark in (loader, startup, surrogates, memory):
     for figure in benchmark.figures():
         print(figure, flush=True)
         found.append(figure)

@@ -27,14 +27,19 @@ class Figure:
         return f"{verdict}  {self.name:<62} {self.value:6.2f}  goal {sign} {self.goal:g}"
 
 
-def seconds(call: Callable[[], object]) -> float:
+def seconds(call: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
     """How long one call takes."""
-    started = time.perf_counter()
+    started = clock()
     call()
-    return time.perf_counter() - started
+    return clock() - started
 
 
-def ratio(numerator: Callable[[], object], denominator: Callable[[], object], rounds: int = 15) -> float:
+def ratio(
+    numerator: Callable[[], object],
+    denominator: Callable[[], object],
+    rounds: int = 15,
+    clock: Callable[[], float] = time.perf_counter,
+) -> float:
     """Median over rounds of time(numerator) / time(denominator), each round running both; the first is thrown away."""
-    found = [seconds(numerator) / seconds(denominator) for _ in range(rounds + 1)]
+    found = [seconds(numerator, clock) / seconds(denominator, clock) for _ in range(rounds + 1)]
     return statistics.median(found[1:])
