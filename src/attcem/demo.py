@@ -16,6 +16,13 @@ AUDIT = AuditConfig(suite="demo", images=500)
 STORY = {
     "undefended": Experiment(name="undefended", model=MODEL, train=TRAIN, audit=AUDIT),
     "noise": Experiment(name="noise", model=MODEL, train=TRAIN, audit=AUDIT, defence={"noise": {"sigma": 0.5}}),
+    "bound": Experiment(
+        name="bound",
+        model=MODEL,
+        train=TRAIN,
+        audit=AUDIT,
+        defence={"noise": {"sigma": 0.3}, "bound": {"lam": 10.0, "warmup": 1}},
+    ),
 }
 
 

@@ -169,3 +169,71 @@ def test_impossible_shapes_name_the_fix():
 def test_slot_and_cross_attention_of_512_channels_stay_below_five_million_parameters():
     layers = SlotAttention(512), GatedCrossAttention(512)
     assert sum(p.numel() for layer in layers for p in layer.parameters()) <= 4_500_000
+
+
+owner = torch.tensor([2, 0, 2, 4, 0, 2])
+
+
+@torch.no_grad()
+def test_rows_of_one_group_are_one_set():
+    slot, cross, x = made("slot_attention"), made("gated_cross_attention"), sets(6, 4)
+    slots, resp = slot(x, group=owner, groups=5)
+    crossed = cross(x, slots, group=owner)
+    assert slots.shape == (5, 3, WIDTH) and resp.shape == (6, 4, 3)
+    for g in (0, 2, 4):
+        together = x[owner == g].flatten(0, 1)
+        for mine, slow in zip((slots[g], resp[owner == g].flatten(0, 1)), slow_slots(slot, together), strict=True):
+            torch.testing.assert_close(mine, slow, **EXACT)
+        torch.testing.assert_close(crossed[owner == g].flatten(0, 1), slow_cross(cross, together, slots[g]), **EXACT)
+
+
+def test_groups_that_are_empty_are_finite_and_need_not_be_counted():
+    layer, x = made("slot_attention"), sets(6, 4)
+    slots, resp = layer(x, group=owner, groups=7)
+    assert slots.shape[0] == 7 and slots.isfinite().all()
+    uncounted, again = layer(x, group=owner)
+    assert torch.equal(uncounted, slots[:5]) and torch.equal(again, resp)
+
+
+def test_without_groups_every_row_is_a_set():
+    slot, cross, x, rows = made("slot_attention"), made("gated_cross_attention"), sets(4, 3), torch.arange(4)
+    slots, resp = slot(x)
+    for mine, other in zip(slot(x, group=rows, groups=4), (slots, resp), strict=True):
+        torch.testing.assert_close(mine, other, **EXACT)
+    torch.testing.assert_close(cross(x, slots, group=rows), cross(x, slots), **EXACT)
+
+
+@pytest.mark.parametrize("garbage", [0.0, float("nan")])
+def test_masked_inputs_have_no_influence_on_their_group(garbage):
+    slot, cross, x = made("slot_attention"), made("gated_cross_attention"), sets(6, 4)
+    mask = torch.rand(6, 4, generator=torch.Generator().manual_seed(1)) > 0.4
+    dirty = x.masked_fill(~mask.unsqueeze(-1), garbage)
+    slots, resp = slot(dirty, mask, group=owner, groups=5)
+    crossed = cross(dirty, slots, mask, group=owner)
+    assert not resp[~mask].any() and not crossed[~mask].any()
+    for g in (0, 2, 4):
+        own = mask[owner == g]
+        short, resp_of_short = slot(x[owner == g][own].unsqueeze(0))
+        torch.testing.assert_close(slots[g], short[0], **EXACT)
+        torch.testing.assert_close(resp[owner == g][own], resp_of_short[0], **EXACT)
+        torch.testing.assert_close(crossed[owner == g][own], cross(x[owner == g][own].unsqueeze(0), short)[0], **EXACT)
+
+
+def test_a_masked_context_is_masked_for_every_row_of_the_group():
+    cross, x, context = made("gated_cross_attention"), sets(6, 4), sets(5, 3, seed=9)
+    keep = torch.ones(5, 3, dtype=torch.bool)
+    keep[2, 1:] = False
+    found = cross(x, context, None, keep, owner)
+    alone = cross(x[owner == 2], context[2:3, :1].expand(3, -1, -1))
+    torch.testing.assert_close(found[owner == 2], alone, **EXACT)
+
+
+def test_gradients_of_groups_are_right():
+    slot, cross, x = made("slot_attention"), made("gated_cross_attention"), sets(4, 2).requires_grad_()
+    group = torch.tensor([1, 0, 1, 1])
+
+    def both(x):
+        slots, resp = slot(x, group=group, groups=2)
+        return slots, resp, cross(x, slots, group=group)
+
+    assert torch.autograd.gradcheck(both, x)

@@ -143,8 +143,7 @@ class Bound(Attentive):
 
     def part(self, batch: Batch) -> Part | None:
         """Classes with two samples in the batch; all of them where a memory will meet the second one."""
-        everyone = None if self.remembered is None else torch.ones_like(self.remembered.mass[:, 0], dtype=torch.bool)
-        return estimable(batch, self.classes, everyone)
+        return estimable(batch, self.classes, least=2 if self.remembered is None else 1)
 
     def losses(self, part: Part) -> tuple[Float[Tensor, " c"], Insight]:
         """What the latents of each class tell beyond their class, at most, in nats per latent dimension."""

@@ -79,7 +79,7 @@ def gated(self: Gated, found: Moments, part: Part) -> tuple[Float[Tensor, " c"],
     """class gate · mean_d( dim gate ⊙ SNR gate ⊙ softplus term )."""
     psi, gates = self.gates(found.mu, found.var, self.theta(found.var), self.gamma)
     of_class = self.gates.of_class(part.p)
-    return of_class * psi.mean((1, 2)), gates | {"class": of_class}
+    return of_class * psi.mean((1, 2)), gates | ({} if self.open_gates else {"class": of_class})
 
 
 FORMS: dict[str, Callable[[Gated, Moments, Part], tuple[Float[Tensor, " c"], dict[str, Tensor]]]] = {

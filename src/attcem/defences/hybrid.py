@@ -102,5 +102,5 @@ class Hybrid(Surrogate):
 
 def riskiest(risk: Float[Tensor, " c"], share: float) -> Bool[Tensor, " c"]:
     """The share of the classes, at least one, whose risk is highest."""
-    count = max(1, math.ceil(share * len(risk)))
+    count = max(1, math.ceil(round(share * len(risk), 9)))
     return torch.zeros_like(risk, dtype=torch.bool).index_fill(0, risk.topk(count).indices, True)

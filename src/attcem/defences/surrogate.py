@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from attcem.defences.base import Defence
-from attcem.layers import LARGEST_FLAT, TOKENS, Tokens
+from attcem.layers import TOKENS, WIDEST, Tokens
 from attcem.maths import (
     THRESHOLDS,
     Circumstances,
@@ -52,11 +52,10 @@ class Part:
         return Part(self.z[kept], renumber[self.y[kept]], self.present[chosen], self.p[chosen])
 
 
-def estimable(batch: Batch, classes: int, known: Bool[Tensor, " c"] | None = None) -> Part | None:
-    """The samples whose class has at least two of them in the batch, or is `known` from earlier ones."""
+def estimable(batch: Batch, classes: int, least: int = 2) -> Part | None:
+    """The samples whose class has at least so many of them in the batch."""
     count = segment_count(batch.y, classes)
-    enough = count >= 2 if known is None else (count >= 2) | ((count >= 1) & known)
-    kept = enough[batch.y]
+    kept = (count >= least)[batch.y]
     if not kept.any():
         return None
     # Only classes that are kept cost anything: of 10 or of 600, a batch holds at most as many as samples.
@@ -181,13 +180,13 @@ class Attentive(Surrogate):
     attentive: bool = True
 
     def build(self, latent: tuple[int, ...]) -> None:
-        """Make the tokens; a whole latent must be small enough for attention over it."""
+        """Make the tokens; they must be narrow enough for attention over them."""
         self.tokenise: Tokens = look_up("tokens", self.tokens, TOKENS)(latent, self.width)
-        if self.attentive and self.tokens == "flat" and self.tokenise.width > LARGEST_FLAT:
-            others = " or ".join(f'tokens="{name}"' for name in TOKENS if name != "flat")
+        if self.attentive and self.tokenise.width > WIDEST:
+            others = " or ".join(f'tokens="{name}"' for name in TOKENS if name != self.tokens)
             raise ValueError(
-                f"attention over a whole latent of {self.tokenise.width} numbers would need too many weights "
-                f"(the limit is {LARGEST_FLAT}): use {others}, or a bottleneck"
+                f'attention over tokens="{self.tokens}" of {self.tokenise.width} numbers each would need too many '
+                f"weights (the limit is {WIDEST}): use {others}, or a bottleneck"
             )
         self.attend_to(self.tokenise.width)
 

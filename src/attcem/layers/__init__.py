@@ -3,11 +3,11 @@
 from attcem.layers.gated_cross_attention import GatedCrossAttention
 from attcem.layers.gated_pooling import GatedAttentionPooling, GatedScores
 from attcem.layers.slot_attention import SlotAttention
-from attcem.layers.tokens import LARGEST_FLAT, TOKENS, Tokens
+from attcem.layers.tokens import TOKENS, WIDEST, Tokens
 
 __all__ = [
-    "LARGEST_FLAT",
     "TOKENS",
+    "WIDEST",
     "GatedAttentionPooling",
     "GatedCrossAttention",
     "GatedScores",

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from jaxtyping import Float
 from torch import Tensor, nn
 
-LARGEST_FLAT = 4096
-"""Attention over whole latents has weights in proportion to (C·H·W)²: beyond this they would dwarf the network."""
+WIDEST = 4096
+"""Attention has weights in proportion to the square of its tokens' width: beyond this they would dwarf the network."""
 
 
 class Tokens(nn.Module):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import resource
 import sys
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 
 import torch
 
@@ -31,5 +33,8 @@ def peak_megabytes(device: torch.device) -> float:
     """Peak memory of the accelerator, or of the process on a CPU."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device) / 2**20
+    status = Path("/proc/self/status")
+    if status.exists():  # what Linux counts as a process's peak otherwise includes that of the one that started it
+        return int(re.search(r"VmHWM:\s*(\d+) kB", status.read_text())[1]) / 1024  # type: ignore[index]
     unit = 2**20 if sys.platform == "darwin" else 1024  # bytes there, kilobytes elsewhere
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit

@@ -1,0 +1,151 @@
+"""Gated attention pooling against slow loops, and what it is blind to."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attcem.defences import Gated, create_defence
+from tests.defences.draws import (
+    EXACT,
+    batch_of,
+    batches,
+    example,
+    gradients_are_right,
+    loses_only,
+    own,
+    ready,
+    shuffled,
+    survives_any_size,
+)
+from tests.defences.slow import slow_gated, slow_total
+
+FORMS = ["hinge", "gates"]
+TOKENS = ["flat", "spatial", "pooled", "project"]
+THRESHOLDS = ["noise", "constant", "schedule", "quantile"]
+
+
+@pytest.mark.parametrize("tokens", TOKENS)
+@pytest.mark.parametrize("form", FORMS)
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(drawn=batches(), threshold=st.sampled_from(THRESHOLDS), open_gates=st.booleans())
+def test_equal_to_the_slow_loop(form, tokens, drawn, threshold, open_gates):
+    batch, classes = drawn
+    defence = Gated(form=form, tokens=tokens, width=5, threshold=threshold, open_gates=open_gates)
+    defence = ready(defence, batch.z.shape[1:], classes)
+    defence.progress = 0.4
+    slow = 0.1 * slow_total(batch, slow_gated(defence, batch))
+    assert defence.penalty(batch).item() == pytest.approx(slow, **EXACT)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@settings(max_examples=15, deadline=None, derandomize=True)
+@given(drawn=batches(), tokens=st.sampled_from(TOKENS), seed=st.integers(0, 99))
+def test_sample_order_and_class_names_do_not_matter(form, drawn, tokens, seed):
+    batch, classes = drawn
+    defence = ready(Gated(form=form, tokens=tokens, width=5), batch.z.shape[1:], classes)
+    again = defence.penalty(shuffled(batch, classes, seed)[0]).item()
+    assert again == pytest.approx(defence.penalty(batch).item(), **EXACT)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_blind_to_the_scale_that_leaks(form):
+    defence, batch = ready(Gated(form=form), (4, 2, 2)), example(latent=(4, 2, 2))
+    small, large = (defence.penalty(batch_of(scale * batch.z.detach(), batch.y)).item() for scale in (1e3, 2e3))
+    assert large == pytest.approx(small, rel=1e-6) and small > 0
+
+
+@pytest.mark.parametrize("open_gates", [False, True])
+@pytest.mark.parametrize("form", FORMS)
+def test_gradient_is_right_at_latents_and_parameters(form, open_gates):
+    batch = example(n=7, latent=(3, 1, 2), classes=3)
+    assert gradients_are_right(
+        ready(Gated(form=form, tokens="project", width=4, open_gates=open_gates), (3, 1, 2)), batch
+    )
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_latents_of_any_size_have_finite_penalties_and_gradients(form):
+    assert survives_any_size(ready(Gated(form=form), (4, 2, 2)))
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+@pytest.mark.parametrize("form", FORMS)
+def test_a_batch_that_is_not_finite_costs_only_its_own_penalty_and_is_counted(form, value):
+    assert loses_only(ready(Gated(form=form), (4, 2, 2)), value)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_class_of_one_sample_is_left_out_and_feels_nothing(form):
+    z = torch.randn(5, 6, generator=torch.Generator().manual_seed(1), dtype=torch.double, requires_grad=True)
+    defence = ready(Gated(form=form), (6,), 6)
+    defence.penalty(batch_of(z, torch.tensor([0, 0, 2, 2, 4]))).backward()
+    assert z.grad[:4].abs().sum(1).min() > 0 and not z.grad[4].any()
+    alone = defence.penalty(batch_of(z, torch.arange(5)))
+    alone.backward()
+    assert alone.item() == 0 and alone.requires_grad and defence.lost == 0
+
+
+def test_gates_start_with_the_documented_scalars_and_learn_none_of_them():
+    defence = Gated(form="gates")
+    defence.setup(latent=(6,), classes=3, sigma=0.1)
+    documented = {"a": 10, "b": 0.05, "t": 0.3, "kappa": 10, "beta": 1, "margin": 0.1, "power": 2}
+    assert {name: defence.gates[name].item() for name in documented} == pytest.approx(documented, rel=1e-6)
+    assert not any(p.requires_grad for p in defence.gates.scalars.parameters())
+    assert (defence.loss_scale, defence.warmup, defence.gamma, defence.var_threshold) == (0.1, 5, 1e-6, 0.125)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_open_gates_leave_only_the_attention_to_learn(form):
+    defence = Gated(form=form, open_gates=True)
+    defence.setup(latent=(6,), classes=3, sigma=0.1)
+    learned = {name for name, p in defence.named_parameters() if p.requires_grad}
+    assert learned == {f"attention.scores.{name}.weight" for name in "VUw"}
+
+
+def test_the_scale_of_the_loss_is_a_factor():
+    batch = example(latent=(6,))
+    one, two = (ready(Gated(loss_scale=scale), (6,)).penalty(batch).item() for scale in (1.0, 2.0))
+    assert two == pytest.approx(2 * one) and one > 0
+
+
+def test_training_it_alone_makes_the_penalty_fall_while_the_latents_stay_as_they_are():
+    """The flaw that the bound does not have (maths §1)."""
+    batch = example(n=30, latent=(6,))
+    defence = ready(Gated(form="gates"), (6,), unlike_start=0.0)
+    before = defence.penalty(batch).item()
+    optimiser = torch.optim.Adam(own(defence), lr=0.03)
+    for _ in range(100):
+        optimiser.zero_grad()
+        defence.penalty(batch).backward()
+        optimiser.step()
+    assert defence.penalty(batch).item() < 0.1 * before
+
+
+def test_wrong_choices_name_the_right_one():
+    with pytest.raises(ValueError, match="did you mean 'hinge'"):
+        create_defence("gated", form="hinges")
+    with pytest.raises(ValueError, match="did you mean 'quantile'"):
+        create_defence("gated", threshold="quantiles")
+    with pytest.raises(ValueError, match="did you mean 'spatial'"):
+        ready(create_defence("gated", tokens="spacial"), (4, 2, 2))
+
+
+@pytest.mark.parametrize("threshold", ["noise", "schedule"])
+def test_a_threshold_of_noise_needs_noise_and_says_why(threshold):
+    with pytest.raises(ValueError, match=r"gated needs noise.*every class looks too wide.*add Noise"):
+        ready(Gated(threshold=threshold), (4,), sigma=0.0)
+
+
+@pytest.mark.parametrize("threshold", ["constant", "quantile"])
+def test_other_thresholds_need_none(threshold):
+    assert ready(Gated(threshold=threshold), (6,), sigma=0.0).penalty(example(latent=(6,))) > 0
+
+
+def test_a_whole_latent_too_large_for_attention_names_the_other_tokens():
+    ready(Gated(), (4096,), dtype=torch.float32)
+    with pytest.raises(ValueError, match=r'4097.*tokens="spatial" or tokens="pooled" or tokens="project"'):
+        ready(Gated(), (4097,))
+    with pytest.raises(ValueError, match="limit is 4096"):
+        ready(Gated(), (512, 7, 7))
+    ready(Gated(tokens="spatial"), (512, 7, 7), dtype=torch.float32)
