@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
@@ -19,6 +20,17 @@ SILENT_CALLS = 100
 SHUT_ABOVE = {"snr": 0.5, "dim": 0.6}
 KEEP = 0.9
 """Of a running mean at each call."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What both attentions made of a batch."""
+
+    x: Float[Tensor, "n t d"]
+    y: Float[Tensor, "n t d"]
+    """The tokens after they have looked at the slots."""
+    slots: Float[Tensor, "c k d"]
+    resp: Float[Tensor, "n t k"]
 
 
 class Slot(Attentive):
@@ -91,8 +103,7 @@ class Slot(Attentive):
         """Variances of what cross attention made of the tokens, hinged or as a gated mixture."""
         x = self.norm(self.tokenise(part.z))
         slots, resp = self.attention(x, group=part.y, groups=part.classes)
-        y = self.cross(x, slots, group=part.y)
-        return self.weigh(self, part, x, y, slots, resp)
+        return self.weigh(self, part, Seen(x, self.cross(x, slots, group=part.y), slots, resp))
 
     def active(self, insight: Insight) -> bool:
         """Follow the gates, and say whether they let the penalty through."""
@@ -121,31 +132,17 @@ class Slot(Attentive):
         ]
 
 
-def hinged(
-    self: Slot,
-    part: Part,
-    x: Float[Tensor, "n t d"],
-    y: Float[Tensor, "n t d"],
-    slots: Float[Tensor, "c k d"],
-    resp: Float[Tensor, "n t k"],
-) -> tuple[Float[Tensor, " c"], Insight]:
+def hinged(self: Slot, part: Part, seen: Seen) -> tuple[Float[Tensor, " c"], Insight]:
     """mean_d ReLU( log(Var_unbiased(y)+γ) − log θ )."""
-    var = moments(y, part.y, part.classes, unbiased=True).var
-    return hinge(var, self.theta(var), self.gamma).mean((1, 2)), Insight(resp=resp)
+    var = moments(seen.y, part.y, part.classes, unbiased=True).var
+    return hinge(var, self.theta(var), self.gamma).mean((1, 2)), Insight(resp=seen.resp)
 
 
-def mixture(
-    self: Slot,
-    part: Part,
-    x: Float[Tensor, "n t d"],
-    y: Float[Tensor, "n t d"],
-    slots: Float[Tensor, "c k d"],
-    resp: Float[Tensor, "n t k"],
-) -> tuple[Float[Tensor, " c"], Insight]:
+def mixture(self: Slot, part: Part, seen: Seen) -> tuple[Float[Tensor, " c"], Insight]:
     """class gate · mean_d Σ_k w̃_k ψ_kd, the slots weighed by a power of their mass."""
-    cosine = F.normalize(x, dim=-1) @ F.normalize(slots, dim=-1)[part.y].transpose(1, 2)
+    cosine = F.normalize(seen.x, dim=-1) @ F.normalize(seen.slots, dim=-1)[part.y].transpose(1, 2)
     resp = (self.gates["sharpness"] * cosine).softmax(-1)
-    found = moments(y, part.y, part.classes, resp)
+    found = moments(seen.y, part.y, part.classes, resp)
     weight = (self.gates["power"] * found.mass.clamp_min(1e-20).log()).softmax(-1)
     psi, gates = self.gates(found.mu, found.var, self.theta(found.var), self.gamma)
     of_class = self.gates.of_class(part.p)
@@ -153,4 +150,7 @@ def mixture(
     return losses, Insight(resp=resp, gates=gates | ({} if self.open_gates else {"class": of_class}))
 
 
-FORMS: dict[str, Callable[..., tuple[Float[Tensor, " c"], Insight]]] = {"hinge": hinged, "mixture": mixture}
+FORMS: dict[str, Callable[[Slot, Part, Seen], tuple[Float[Tensor, " c"], Insight]]] = {
+    "hinge": hinged,
+    "mixture": mixture,
+}
