@@ -63,6 +63,11 @@ def test_without_a_surrogate_there_is_nothing_to_say(network, small):
 
 def test_a_slot_run_that_was_shut_off_says_so(network, small):
     guard = Noise(0.1) + create_defence("slot", form="mixture", warmup=0)
-    fit(network, guard, small, epochs=1, progress=False)
+    state = fit(network, guard, small, epochs=2, progress=False)
+    assert [row["slot/shut_off"] for row in state.history] == [
+        0.0,
+        1.0,
+    ]  # read as each epoch begins
+    assert all(0 < row["slot/slot_entropy"] <= 1 for row in state.history)
     result = audit(network, guard, small, suite="smoke", images=20, progress=False)
     assert any("shut off in 100%" in flag for flag in result.flags)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -166,6 +167,7 @@ class Surrogate(Defence):
             found["attention_entropy"] = (share * spread_of(insight.weight, part)).sum()
         if insight.resp is not None:
             found["slot_mass"] = insight.resp.mean((0, 1))
+            found["slot_entropy"] = entropy(insight.resp).mean() / math.log(max(2, insight.resp.shape[2]))
         for name, gate in insight.gates.items():
             found[f"{name}_gate"] = gate.mean()
             found[f"{name}_gate_histogram"] = torch.histc(gate.float(), BINS, 0.0, 1.0) / gate.numel()
