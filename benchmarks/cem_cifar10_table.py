@@ -128,7 +128,8 @@ def introduction(runs: Sequence[dict[str, Any]], seeds: int, known: set[str], fr
     a coarse grid, not tuned: LOG.md says how they were set; beside them noise of
     σ = {" or ".join(sorted(sigmas)) or "–"}. The mean image, the free attack, has an MSE of {free:.4f}.
     *Noise at this accuracy*: the MSE of plain noise there, on straight lines between no defence and its strengths,
-    blank beyond; *gain*: the worst MSE over it. *Falls alone*: how far the penalty fell when only its own parameters were trained, not the encoder."""
+    blank beyond; *gain*: the worst MSE over it. *Falls alone*: how far the penalty fell when only its own parameters
+    were trained, not the encoder."""
     return [fill(" ".join(text.split()), 120, break_on_hyphens=False) for text in (reduced, columns)]
 
 
