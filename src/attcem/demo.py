@@ -11,7 +11,7 @@ from attcem.report import write_report
 
 MODEL = ModelConfig(backbone="vgg11_bn", cut=4, width=0.25)
 TRAIN = TrainConfig(epochs=5, crop=2)
-AUDIT = AuditConfig(suite="demo", images=500)
+AUDIT = AuditConfig(suite="glance", images=500)
 
 STORY = {
     "undefended": Experiment(name="undefended", model=MODEL, train=TRAIN, audit=AUDIT),
@@ -21,7 +21,7 @@ STORY = {
         model=MODEL,
         train=TRAIN,
         audit=AUDIT,
-        defence={"noise": {"sigma": 0.3}, "bound": {"lam": 10.0, "warmup": 1}},
+        defence={"noise": {"sigma": 0.3}, "bound": {"lam": 3.0, "warmup": 1}},
     ),
 }
 
