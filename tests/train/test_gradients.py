@@ -105,6 +105,12 @@ def test_a_defences_own_parameters_never_feel_lambda():
     assert torch.equal(*found)
 
 
+def test_a_penalty_that_the_defence_itself_replaced_is_counted_too():
+    model, guard, x, y = make(Noise(0.1) + create_defence("bound"))
+    x[0] = torch.nan
+    assert one_pass(model.eval(), guard, x, y, lambda link: 1.0).lost_penalties == 1
+
+
 def test_while_the_weight_is_zero_a_defence_trains_itself_and_leaves_the_encoder_alone():
     model, guard, x, y = make(Scaled())
     report = one_pass(model, guard, x, y, lambda link: 0.0)

@@ -40,6 +40,8 @@ class Defence(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.readings: dict[str, Tensor] = {}
+        self.lost = 0
+        """How many penalties were not finite, and were replaced by zero."""
 
     def setup(self, *, latent: Sequence[int], classes: int, sigma: float) -> None:
         """Make parameters for these shapes; called once, before the optimiser exists."""

@@ -91,11 +91,6 @@ class Surrogate(Defence):
     bounds_information: bool = False
     """Whether the value stays an upper bound on I(x;z), whatever its own parameters do."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.lost = 0
-        """How many batches had a penalty that was not finite, and were left unpenalised."""
-
     def setup(self, *, latent: Sequence[int], classes: int, sigma: float) -> None:
         """Remember what every surrogate needs to know, then make parameters."""
         if self.needs_noise and not sigma > 0:

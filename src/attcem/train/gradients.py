@@ -62,7 +62,9 @@ def one_pass(
         if not (link.penalises and (scale > 0 or own)):
             continue
         name = type(link).__name__.lower()
+        lost_before = link.lost
         penalty = link.penalty(Batch(x, y, leaf))
+        report.lost_penalties += link.lost - lost_before
         if not torch.isfinite(penalty):
             report.lost_penalties += 1
             continue

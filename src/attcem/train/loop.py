@@ -158,7 +158,9 @@ class Training:
         torch.manual_seed(self.seed * 1_000_003 + number)  # noise depends on the epoch only, so resuming repeats it
         self.test_honesty(number)
         row = self.train(number)
+        started = time.perf_counter()
         self.review(number + 1)
+        row["seconds"] += time.perf_counter() - started
         row["val_loss"], row["val_accuracy"] = evaluate(self.model, self.guard, self.data.validation)
         self.state.epoch = number + 1
         better = number >= self.first_candidate and row["val_accuracy"] > self.state.best_accuracy
