@@ -36,7 +36,7 @@ def under_noise(name: str, strengths: list[float], **options: Any) -> dict[str, 
 GRID: dict[str, dict[str, dict[str, Any]]] = {
     "none": {"0": {}},
     "noise": {f"{sigma:g}": {"noise": {"sigma": sigma}} for sigma in (0.1, 0.3, 0.6, 1.0)},
-    "gmm-hinge": under_noise("gmm", [0.3, 1.0, 3.0]),
+    "gmm-hinge": under_noise("gmm", [0.3, 1.0, 3.0, 10.0]),
     "gated-hinge": under_noise("gated", [0.25, 1.0, 4.0]),
     "gated-gates": under_noise("gated", [4.0, 16.0, 64.0], form="gates"),
     "slot-hinge": under_noise("slot", [0.1, 0.4, 1.6]),
