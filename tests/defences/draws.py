@@ -7,6 +7,8 @@ from attcem.types import Batch
 
 SIGMA = 0.3
 EXACT = {"rel": 1e-9, "abs": 1e-9}
+TOKENS = ["flat", "spatial", "pooled", "project"]
+THRESHOLDS = ["noise", "constant", "schedule", "quantile"]
 
 
 @st.composite

@@ -11,6 +11,7 @@ from attcem.defences import Bound, Noise, create_defence
 from tests.defences.draws import (
     EXACT,
     SIGMA,
+    TOKENS,
     batch_of,
     batches,
     example,
@@ -25,7 +26,6 @@ from tests.defences.slow import classes_of, slow_bound
 from tests.maths.test_rate import integrated_information
 
 COVS = ["diag", "channel", "gram"]
-TOKENS = ["flat", "spatial", "pooled", "project"]
 FORMS = [(cov, tokens) for cov in COVS for tokens in TOKENS if cov != "gram" or tokens in ("flat", "pooled")]
 
 

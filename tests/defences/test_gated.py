@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from attcem.defences import Gated, create_defence
 from tests.defences.draws import (
     EXACT,
+    THRESHOLDS,
+    TOKENS,
     batch_of,
     batches,
     example,
@@ -21,8 +23,6 @@ from tests.defences.draws import (
 from tests.defences.slow import slow_gated, slow_total
 
 FORMS = ["hinge", "gates"]
-TOKENS = ["flat", "spatial", "pooled", "project"]
-THRESHOLDS = ["noise", "constant", "schedule", "quantile"]
 
 
 @pytest.mark.parametrize("tokens", TOKENS)

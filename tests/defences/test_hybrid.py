@@ -11,6 +11,7 @@ from attcem.defences import Hybrid, create_defence
 from attcem.defences.hybrid import riskiest
 from tests.defences.draws import (
     EXACT,
+    TOKENS,
     batch_of,
     batches,
     example,
@@ -23,7 +24,6 @@ from tests.defences.draws import (
 from tests.defences.slow import slow_bound_losses, slow_gated, slow_slot, slow_total
 
 DEEP = ["slot", "bound"]
-TOKENS = ["flat", "spatial", "pooled", "project"]
 
 
 def slow_running(risk, cheap):

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from attcem.defences import Slot, create_defence
 from tests.defences.draws import (
     EXACT,
+    THRESHOLDS,
+    TOKENS,
     batch_of,
     batches,
     example,
@@ -22,8 +24,6 @@ from tests.defences.draws import (
 from tests.defences.slow import slow_slot, slow_total
 
 FORMS = ["hinge", "mixture"]
-TOKENS = ["flat", "spatial", "pooled", "project"]
-THRESHOLDS = ["noise", "constant", "schedule", "quantile"]
 
 
 def plain(form, **options):

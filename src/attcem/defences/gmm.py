@@ -11,9 +11,8 @@ from torch import Tensor, nn
 
 from attcem.defences.surrogate import Insight, Part, Surrogate
 from attcem.layers import TOKENS
-from attcem.maths import diagonal_rate, entropy, hinge, segment_count, segment_sum
+from attcem.maths import NEED_NOISE, THRESHOLDS, diagonal_rate, entropy, hinge, segment_count, segment_sum
 from attcem.maths.kmeans import kmeans, nearest
-from attcem.maths.thresholds import NEED_NOISE, THRESHOLDS, Circumstances, Threshold
 from attcem.naming import look_up
 from attcem.types import Batch
 
@@ -23,31 +22,25 @@ FITTED, NUMBERS = 100_000, 2**27
 LARGEST = 1e12
 """A token with larger features is left out of a fit: sums of its squares need not be finite."""
 
-Form = Callable[[Float[Tensor, "c k"], Float[Tensor, "c k d"], Threshold, Circumstances], Float[Tensor, " c"]]
-"""Weights and variances of the clusters, what to call too wide, and when → what each class loses."""
 
-
-def hinged(
-    pi: Float[Tensor, "c k"], var: Float[Tensor, "c k d"], threshold: Threshold, now: Circumstances
-) -> Float[Tensor, " c"]:
+def hinged(self: GMM, pi: Float[Tensor, "c k"], var: Float[Tensor, "c k d"]) -> Float[Tensor, " c"]:
     """Σ_k π_k ReLU( log(v̂_k+γ) − log θ )."""
     spread = var.mean(2)
-    return (pi * hinge(spread, threshold(spread[pi > 0], now), now.gamma)).sum(1)
+    return (pi * hinge(spread, self.theta(spread[pi > 0]), self.gamma)).sum(1)
 
 
-def variance(
-    pi: Float[Tensor, "c k"], var: Float[Tensor, "c k d"], threshold: Threshold, now: Circumstances
-) -> Float[Tensor, " c"]:
+def variance(self: GMM, pi: Float[Tensor, "c k"], var: Float[Tensor, "c k d"]) -> Float[Tensor, " c"]:
     """Σ_k π_k (v̂_k + 0.001)."""
     return (pi * (var.mean(2) + 0.001)).sum(1)
 
 
-def logdet(
-    pi: Float[Tensor, "c k"], var: Float[Tensor, "c k d"], threshold: Threshold, now: Circumstances
-) -> Float[Tensor, " c"]:
+def logdet(self: GMM, pi: Float[Tensor, "c k"], var: Float[Tensor, "c k d"]) -> Float[Tensor, " c"]:
     """Σ_k π_k ( −log π_k + ½ Σ_d log(1 + v̂_kd/σ_n²) ): the diagonal is never below the full determinant (Hadamard)."""
-    return entropy(pi) + (pi * diagonal_rate(var, now.sigma)).sum(1)
+    return entropy(pi) + (pi * diagonal_rate(var, self.sigma_n)).sum(1)
 
+
+Form = Callable[["GMM", Float[Tensor, "c k"], Float[Tensor, "c k d"]], Float[Tensor, " c"]]
+"""Weights and variances of the clusters → what each class loses."""
 
 FORMS: Mapping[str, Form] = {"hinge": hinged, "variance": variance, "logdet": logdet}
 
@@ -104,7 +97,8 @@ class GMM(Surrogate):
                 "for the log of a variance; the original has clusters=5 and gamma=0.01"
             )
         look_up("tokens", tokens, UNLEARNED)
-        self.form_of, self.threshold_of = look_up("form", form, FORMS), look_up("threshold", threshold, THRESHOLDS)
+        look_up("threshold", threshold, THRESHOLDS)
+        self.weigh = look_up("form", form, FORMS)
         self.lam, self.form, self.clusters, self.tokens = lam, form, clusters, tokens
         self.threshold, self.var_threshold, self.gamma = threshold, var_threshold, gamma
         self.loss_scale, self.warmup = loss_scale, warmup
@@ -140,9 +134,8 @@ class GMM(Surrogate):
         squares = segment_sum(squares, cluster, pi.numel()).reshape(var.shape)
         rho = (10 * members / (pi * seen.unsqueeze(1)).clamp_min(1)).clamp_max(0.99).unsqueeze(2)
         blended = rho * squares / members.clamp_min(1).unsqueeze(2) + (1 - rho) * var
-        now = Circumstances(self.sigma_n, self.var_threshold, self.gamma, self.progress)
         resp = F.one_hot(index, self.clusters).to(x.dtype).reshape(*x.shape[:2], self.clusters)
-        return self.form_of(pi, blended, self.threshold_of, now), Insight(resp=resp)
+        return self.weigh(self, pi, blended), Insight(resp=resp)
 
     def by_form(self, squares: Float[Tensor, "*n d"]) -> Float[Tensor, "*n features"]:
         """Every feature by itself where the form asks for that, else their mean: with many classes much less to add."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -77,7 +78,7 @@ class Insight:
     """Name → values between 0 (shut) and 1 (open), of any shape."""
 
 
-class Surrogate(Defence):
+class Surrogate(Defence, ABC):
     """A penalty on the clean latents of a batch, class by class, in place of the conditional entropy h(x|z).
 
     A subclass says what each class loses (`losses`); the total is Σ p_c L_c / Σ p_c. A class with fewer than two
@@ -106,9 +107,9 @@ class Surrogate(Defence):
     def build(self, latent: tuple[int, ...]) -> None:
         """Make parameters for latents of this shape."""
 
+    @abstractmethod
     def losses(self, part: Part) -> tuple[Float[Tensor, " c"], Insight]:
         """What each class of the part loses, and how that was found."""
-        raise NotImplementedError
 
     def total(self, part: Part, losses: Float[Tensor, " c"]) -> Float[Tensor, ""]:
         """Σ p_c L_c / Σ p_c."""
@@ -187,9 +188,9 @@ class Attentive(Surrogate):
             )
         self.attend_to(self.tokenise.width)
 
+    @abstractmethod
     def attend_to(self, width: int) -> None:
         """Make the attention for tokens of this width."""
-        raise NotImplementedError
 
 
 def spread_of(weight: Float[Tensor, "n t"], part: Part) -> Float[Tensor, " c"]:

@@ -6,7 +6,6 @@ import copy
 import dataclasses
 import math
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import torch
 
 from attcem.config import TrainConfig, with_options
 from attcem.data import Data
-from attcem.data.loader import Augment, Loader, in_order
+from attcem.data.loader import Augment, Loader
 from attcem.defences import Defence, Surrogate
 from attcem.models import Split
 from attcem.progress import bar, say
@@ -36,9 +35,8 @@ from attcem.train.diagnostics import Diagnostics
 from attcem.train.gradients import one_pass
 from attcem.train.history import History
 from attcem.train.honesty import surrogate_only
-from attcem.train.prediction import evaluate
-from attcem.train.schedule import Recipe, recipe_for, risen
-from attcem.types import Batch, Images
+from attcem.train.prediction import clean_latents, evaluate
+from attcem.train.schedule import Recipe, first_candidate, recipe_for, risen
 
 FROZEN = 32
 """Batches of latents on which a surrogate is tested for honesty."""
@@ -80,22 +78,6 @@ def fit(
         while run.state.epoch < config.epochs:
             run.epoch()
         return run.finish()
-
-
-def first_candidate(guard: Defence, epochs: int) -> int:
-    """The first epoch that may be chosen as best.
-
-    Epochs before the penalty starts, and those it has barely shaped, are more accurate and leak more: choosing
-    them would quietly ship an undefended network. With a penalty only the second half after warm-up counts.
-    """
-    starts = [link.warmup for link in guard.links if link.penalises]
-    if not starts:
-        return 0
-    if max(starts) >= epochs:
-        raise ValueError(
-            f"the penalty starts after {max(starts)} epochs but training ends after {epochs}: raise epochs"
-        )
-    return (max(starts) + epochs) // 2
 
 
 class Training:
@@ -156,7 +138,7 @@ class Training:
         """Train one epoch, validate, and write a checkpoint."""
         number = self.state.epoch
         torch.manual_seed(self.seed * 1_000_003 + number)  # noise depends on the epoch only, so resuming repeats it
-        self.test_honesty(number)
+        self.check_honesty(number)
         row = self.train(number)
         started = time.perf_counter()
         self.review(number + 1)
@@ -268,24 +250,17 @@ class Training:
         """Show all private images to the defences that ask for it and are about to be used."""
         for link in self.guard.links:
             if type(link).review is not Defence.review and link.warmup <= epochs_done < self.config.epochs:
-                link.review(self.latents(self.data.private))
+                link.review(clean_latents(self.model, self.data.private, self.config.batch))
 
-    def test_honesty(self, epoch: int) -> None:
+    def check_honesty(self, epoch: int) -> None:
         """Before a penalty first shapes the encoder: how far does it fall when only its own parameters learn?"""
         for link, untrained in self.untrained.items():
             if link.penalises and link.warmup == epoch:
                 name = type(link).__name__.lower()
-                some = list(self.latents(self.data.private[: FROZEN * self.config.batch]))
+                some = self.data.private[: FROZEN * self.config.batch]
+                latents = list(clean_latents(self.model, some, self.config.batch))
                 with torch.random.fork_rng():
-                    self.state.surrogate_only[name] = surrogate_only(untrained, some)
-
-    def latents(self, images: Images) -> Iterator[Batch]:
-        """Clean latents in evaluation mode, batch by batch."""
-        self.model.eval()
-        for x, y in in_order(images, self.config.batch, self.device):
-            with torch.no_grad():
-                z = self.model.encoder(x.to(self.dtype))
-            yield Batch(x.to(self.dtype), y, z)
+                    self.state.surrogate_only[name] = surrogate_only(untrained, latents)
 
     def finish(self) -> State:
         """Load the best epoch and note what training cost."""

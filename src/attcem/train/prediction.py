@@ -1,6 +1,8 @@
-"""Task performance as the cloud would measure it: on released latents of real images."""
+"""The task as the cloud would measure it, on released latents; and clean latents as a defence sees them."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import torch
 import torch.nn.functional as F
@@ -8,7 +10,7 @@ import torch.nn.functional as F
 from attcem.data.loader import in_order
 from attcem.defences import Defence
 from attcem.models import Split
-from attcem.types import Images
+from attcem.types import Batch, Images
 
 
 @torch.no_grad()
@@ -26,3 +28,14 @@ def evaluate(model: Split, guard: Defence, images: Images, *, batch: int = 256) 
         correct += int((logits.argmax(1) == y).sum())
     model.train(modes[0]), guard.train(modes[1])
     return loss / len(images), correct / len(images)
+
+
+def clean_latents(model: Split, images: Images, batch: int) -> Iterator[Batch]:
+    """Batches with their clean latents in evaluation mode, computed as they are read."""
+    model.eval()
+    where = next(model.parameters())
+    for pixels, y in in_order(images, batch, where.device):
+        x = pixels.to(where.dtype)
+        with torch.no_grad():
+            z = model.encoder(x)
+        yield Batch(x, y, z)

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from attcem.config import TrainConfig
+from attcem.defences import Defence
 from attcem.naming import look_up
 
 
@@ -90,3 +91,19 @@ def recipe_for(config: TrainConfig) -> Recipe:
     recipe = look_up("recipe", config.recipe, RECIPES)
     given = {name: getattr(config, name) for name in ("lr", "weight_decay", "w_lr")}
     return replace(recipe, **{name: value for name, value in given.items() if value is not None})
+
+
+def first_candidate(guard: Defence, epochs: int) -> int:
+    """The first epoch that may be chosen as best.
+
+    Epochs before the penalty starts, and those it has barely shaped, are more accurate and leak more: choosing
+    them would quietly ship an undefended network. With a penalty only the second half after warm-up counts.
+    """
+    starts = [link.warmup for link in guard.links if link.penalises]
+    if not starts:
+        return 0
+    if max(starts) >= epochs:
+        raise ValueError(
+            f"the penalty starts after {max(starts)} epochs but training ends after {epochs}: raise epochs"
+        )
+    return (max(starts) + epochs) // 2
