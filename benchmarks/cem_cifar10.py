@@ -28,25 +28,34 @@ FIXED: dict[str, Any] = {
 }
 
 
-def under_noise(name: str, strengths: list[float], **options: Any) -> dict[str, dict[str, Any]]:
+def under_noise(
+    name: str, strengths: list[float], *, sigma: float = SIGMA, ramp: float = 0.0, **options: Any
+) -> dict[str, dict[str, Any]]:
     """A surrogate at several weights, all at the same noise and after one epoch of warm-up."""
-    return {f"{lam:g}": {"noise": {"sigma": SIGMA}, name: {"lam": lam, "warmup": 1, **options}} for lam in strengths}
+    chains = {f"{lam:g}": {"noise": {"sigma": sigma}, name: {"lam": lam, "warmup": 1, **options}} for lam in strengths}
+    return {lam: {"defence": chain, "train": FIXED["train"] | {"ramp": ramp}} for lam, chain in chains.items()}
 
 
 GRID: dict[str, dict[str, dict[str, Any]]] = {
-    "none": {"0": {}},
-    "noise": {f"{sigma:g}": {"noise": {"sigma": sigma}} for sigma in (0.1, 0.3, 0.6, 1.0)},
+    "none": {"0": {"defence": {}}},
+    "noise": {f"{sigma:g}": {"defence": {"noise": {"sigma": sigma}}} for sigma in (0.1, 0.3, 0.6, 1.0)},
     "gmm-hinge": under_noise("gmm", [0.3, 1.0, 3.0, 10.0]),
     "gated-hinge": under_noise("gated", [0.25, 1.0, 4.0]),
     "gated-gates": under_noise("gated", [4.0, 16.0, 64.0], form="gates"),
+    "gated-open": under_noise("gated", [4.0, 16.0], form="gates", open_gates=True),
     "slot-hinge": under_noise("slot", [0.1, 0.4, 1.6]),
     "slot-mixture": under_noise("slot", [4.0, 16.0, 64.0], form="mixture", shut_off=False),
+    "slot-open": under_noise("slot", [4.0, 16.0], form="mixture", open_gates=True),
     "hybrid": under_noise("hybrid", [0.25, 1.0, 4.0]),
     "bound-class": under_noise("bound", [0.3, 1.0, 3.0]),
+    "bound-gram": under_noise("bound", [1.0, 3.0], cov="gram"),
+    "bound-memory": under_noise("bound", [1.0, 3.0], memory=0.9),
+    "bound-ramp": under_noise("bound", [1.0, 3.0], ramp=2.0),
+    "bound-noisy": under_noise("bound", [0.3, 1.0], sigma=0.3),
     "bound-gated": under_noise("bound", [0.3, 1.0, 3.0], assign="gated", memory=0.9),
     "bound-slot": under_noise("bound", [0.3, 1.0, 3.0], assign="slot", tokens="spatial", memory=0.9),
 }
-"""Row of the table → strength → chain of defences. The weights are a coarse grid, not tuned."""
+"""Row of the table → strength → what it adds to the fixed settings. The weights are a coarse grid, not tuned."""
 
 
 def missing(seeds: list[int], only: str) -> list[tuple[str, dict[str, Any]]]:
@@ -54,10 +63,10 @@ def missing(seeds: list[int], only: str) -> list[tuple[str, dict[str, Any]]]:
     found = []
     for seed in seeds:
         for row, strengths in GRID.items():
-            for strength, defence in strengths.items():
+            for strength, settings in strengths.items():
                 name = f"{row}-{strength}-s{seed}"
                 if only in name and not (RESULTS / f"{name}.json").exists():
-                    found.append((name, FIXED | {"defence": defence, "seed": seed, "name": f"{row}-{strength}"}))
+                    found.append((name, FIXED | settings | {"seed": seed, "name": f"{row}-{strength}"}))
     return found
 
 
