@@ -2,62 +2,143 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int64
 from torch import Tensor
 
 from attcem.data import Data
 from attcem.data.loader import in_order
 from attcem.defences import Defence
 from attcem.models import Split
-from attcem.types import Images, Released, View
+from attcem.naming import look_up
+from attcem.types import GRANTS, Device, Images, Latent, Released, View
+
+_BEHIND: WeakKeyDictionary[Hatch, tuple[Any, ...]] = WeakKeyDictionary()
 
 
-class Oracle:
-    """The device as a black box: images in, what it would send out, with fresh noise at every query.
+class Hatch:
+    """Something an attacker can use but not open: what it needs is looked up, not held.
 
-    The device is looked up, not held: whoever walks over a View's attributes never meets a weight.
+    Whoever walks over a View's attributes never meets a weight or a private latent.
     """
 
     __slots__ = ("__weakref__",)
 
+    def __init__(self, *behind: Any) -> None:
+        _BEHIND[self] = behind
+
+
+class Oracle(Hatch):
+    """The device as a black box: images in, what it would send out, with fresh noise at every query."""
+
+    __slots__ = ()
+
     @torch.no_grad()
-    def __call__(self, x: Float[Tensor, "b c h w"]) -> Released:
-        """Query the device."""
-        return _DEVICES[self](x)
+    def __call__(self, x: Float[Tensor, "b c h w"], repeats: int = 1) -> Released:
+        """What the device sends for these images, averaged over so many queries of each."""
+        (device,) = _BEHIND[self]
+        return averaged(device.release, device.encode(x), repeats)
+
+    @torch.no_grad()
+    def record(self, batches: Iterable[Float[Tensor, "b c h w"]]) -> Recording:
+        """Images that will be queried often: encoded once, released afresh each time."""
+        (device,) = _BEHIND[self]
+        return Recording(device, torch.cat([device.encode(x) for x in batches]))
 
 
-_DEVICES: WeakKeyDictionary[Oracle, Callable[[Tensor], Tensor]] = WeakKeyDictionary()
+class Recording(Hatch):
+    """Images that the device has encoded once; a draw of them equals a query, without the cost of the encoder."""
+
+    __slots__ = ()
+
+    @torch.no_grad()
+    def __call__(self, index: Int64[Tensor, " b"], repeats: int = 1) -> Released:
+        """What the device sends for some of the images, averaged over so many queries of each."""
+        device, latents = _BEHIND[self]
+        return averaged(device.release, latents[index], repeats)
+
+
+class Resend(Hatch):
+    """The device sends the attacked images once more: same pictures, fresh noise."""
+
+    __slots__ = ()
+
+    @torch.no_grad()
+    def __call__(self, most: int) -> Released:
+        """A second look at the first so many targets."""
+        device, latents = _BEHIND[self]
+        return device.release(latents[:most])
+
+
+class Cloud(Hatch):
+    """The cloud half, which the attacker runs: logits, differentiable in the latent."""
+
+    __slots__ = ()
+
+    def __call__(self, released: Released) -> Float[Tensor, "b classes"]:
+        """Logits of what was sent."""
+        (decoder,) = _BEHIND[self]
+        return decoder(released)
+
+
+def averaged(release: Callable[[Latent], Released], z: Latent, repeats: int) -> Released:
+    """The mean of so many releases of the same latents."""
+    total = release(z)
+    for _ in range(repeats - 1):
+        total = total + release(z)
+    return total / repeats if repeats > 1 else total
+
+
+def the_device(model: Split, guard: Defence) -> Device:
+    """The released graph of this network, exactly as it is deployed."""
+    where = next(model.parameters())
+    return Device(
+        encode=lambda x: model.encoder(x.to(where.device, where.dtype)),
+        release=lambda z: guard.release(z).float(),
+    )
 
 
 def make_oracle(model: Split, guard: Defence) -> Oracle:
-    """An oracle for the released graph of this network, exactly as it is deployed."""
+    """An oracle for the released graph of this network."""
+    return Oracle(the_device(model, guard))
+
+
+def the_cloud(model: Split) -> Cloud:
+    """The cloud half, for latents as they travel."""
     where = next(model.parameters())
-
-    def device(x: Tensor) -> Tensor:
-        return guard.release(model.encoder(x.to(where.device, where.dtype))).float()
-
-    oracle = Oracle()
-    _DEVICES[oracle] = device
-    return oracle
+    return Cloud(lambda released: model.decoder(released.to(where.device, where.dtype)).float())
 
 
-def build_view(model: Split, guard: Defence, data: Data, *, images: int, seed: int = 0) -> tuple[View, Images]:
-    """What the attacker gets, and the test images that it must not see.
+def build_view(
+    model: Split, guard: Defence, data: Data, *, images: int, seed: int = 0, threat: str = "query"
+) -> tuple[View, Images]:
+    """What the attacker gets under a threat model, and the test images that it must not see.
 
     The attacked images are a seeded draw from the test partition; each is released once.
     """
+    granted = look_up("threat model", threat, GRANTS)
     model.eval(), guard.eval()
     generator = torch.Generator().manual_seed(seed)
     chosen = torch.randperm(len(data.test), generator=generator)[:images]
     truth = data.test[chosen]
-    oracle = make_oracle(model, guard)
-    targets = torch.cat([oracle(x) for x, _ in in_order(truth)])
+    device = the_device(model, guard)
+    with torch.no_grad():
+        latents = torch.cat([device.encode(x) for x, _ in in_order(truth)])
+        targets = device.release(latents)
     if not targets.isfinite().all():
         raise ValueError(
             "the device releases values that are not finite: train again with a lower train.lr, or check the defence"
         )
-    return View(public=data.public, oracle=oracle, targets=targets), truth
+    view = View(
+        public=data.public,
+        oracle=Oracle(device) if "queries" in granted else None,
+        targets=targets,
+        cloud=the_cloud(model),
+        resend=Resend(device, latents),
+        device=device if "weights" in granted else None,
+    )
+    return view, truth

@@ -1,19 +1,23 @@
-"""What an attack is: a value called with a View that returns its guess of every attacked image."""
+"""What an attack is: a value called with a View that returns its guess of the attacked images."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from jaxtyping import Float
 from torch import Tensor
 
-from attcem.types import View
+from attcem.types import Images, View
 
 
 @dataclass(frozen=True)
 class Reconstruction:
-    """Guessed images in [0,1], one per target; `curve` is the attacker's own validation loss, `warnings` its doubts."""
+    """Guessed images in [0,1] of the first targets, all of them or as many as the attack can afford.
+
+    `curve` is the attacker's own validation loss, `warnings` its doubts about itself.
+    """
 
     images: Float[Tensor, "n c h w"]
     curve: list[float] = field(default_factory=list)
@@ -21,8 +25,43 @@ class Reconstruction:
 
 
 class Attack(ABC):
-    """An attack holds its settings and nothing about the victim."""
+    """An attack holds its settings and nothing about the victim; its guess depends on the view and the seed only."""
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """What the threat model must grant: names of `attcem.types.GRANTS`."""
+        return frozenset({"public", "queries"})
+
+    @property
+    def observations(self) -> int:
+        """How often the device must have sent each image; the worst case counts attacks that need one."""
+        return 1
 
     @abstractmethod
     def __call__(self, view: View, *, seed: int = 0, progress: bool = False) -> Reconstruction:
         """Reconstruct the images behind `view.targets`."""
+
+    @abstractmethod
+    def brief(self) -> Attack:
+        """The same attack with an effort of seconds: enough against a device that hides nothing."""
+
+
+class Probe(ABC):
+    """An attack that is after something other than pixels: the attacker answers, the judge scores."""
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """What the threat model must grant: names of `attcem.types.GRANTS`."""
+        return frozenset({"public", "queries"})
+
+    @abstractmethod
+    def __call__(self, view: View, *, seed: int = 0) -> Tensor:
+        """One answer per target; `view.gallery` holds candidates, the attacked images among them in unknown order."""
+
+    @abstractmethod
+    def score(self, answers: Tensor, truth: Images, gallery: Images, public: Images) -> Mapping[str, Tensor]:
+        """Metric → one value in [0,1] per target, 1 where the attacker was right."""
+
+    @abstractmethod
+    def chance(self, truth: Images, gallery: Images, public: Images) -> Mapping[str, float]:
+        """The same metrics for who guesses without looking at the latents."""

@@ -29,6 +29,7 @@ def class_mean(view: View, labels: Int64[Tensor, " n"]) -> Guess:
 
 def nearest_public(view: View, labels: Int64[Tensor, " n"]) -> Guess:
     """The public image whose released latent lies nearest to the observed one."""
+    assert view.oracle is not None, "whoever asks for this baseline may query"
     known = torch.cat([view.oracle(x).flatten(1) for x, _ in in_order(view.public, device=view.targets.device)])
     nearest = torch.cat([torch.cdist(part.flatten(1), known).argmin(1) for part in view.targets.split(256)])
     return view.public[nearest.cpu()].pixels()

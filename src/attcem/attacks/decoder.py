@@ -3,17 +3,37 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import torch
 import torch.nn.functional as F
+from jaxtyping import Float
 from torch import Tensor
 
 from attcem.attacks.base import Attack, Reconstruction
 from attcem.attacks.inverter import Inverter
-from attcem.data.loader import Augment, Loader, in_order
+from attcem.attacks.pairs import Pairs, hold_out
+from attcem.data.loader import Augment
+from attcem.naming import look_up
 from attcem.progress import bar, say
-from attcem.types import Images, View
+from attcem.types import Images, Released, View
+
+
+def squared(guess: Tensor, x: Tensor) -> Tensor:
+    """Mean squared error."""
+    return F.mse_loss(guess, x)
+
+
+def squared_and_structural(guess: Tensor, x: Tensor) -> Tensor:
+    """MSE + (1 − SSIM) / 20: about equal parts where decoders end."""
+    from torchmetrics.functional.image import structural_similarity_index_measure
+
+    likeness = structural_similarity_index_measure(guess, x, data_range=1.0)
+    return F.mse_loss(guess, x) + (1 - likeness) / 20  # type: ignore[operator]
+
+
+LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"mse": squared, "mse_ssim": squared_and_structural}
 
 
 @dataclass(frozen=True)
@@ -27,6 +47,17 @@ class Decoder(Attack):
 
     channels: int
     blocks: int
+    attention: bool = False
+    """Cells also look at each other, half-way through the blocks."""
+    loss: str = "mse"
+    class_aware: bool = False
+    """Reads the cloud's logits, and learns what to add to the public mean of the class they predict."""
+    repeats: int = 1
+    """The device has sent every image so many times; the attacker averages."""
+    pairs: int | None = None
+    """Owns only so many public images."""
+    shifted: bool = False
+    """Owns public images of the first half of the classes only."""
     lr: float = 2e-3
     batch: int = 64
     cycle: int = 600
@@ -37,40 +68,77 @@ class Decoder(Attack):
     @property
     def about(self) -> str:
         """One line for `attcem list`."""
-        size = f"{self.blocks} residual blocks of {self.channels} channels"
-        return f"Inverts latents with {size}, trained on fresh queries until doubling the effort gains nothing."
+        words = [f"Inverts latents with {self.blocks} residual blocks of {self.channels} channels"]
+        words += ["attention between cells"] * self.attention + ["a loss of MSE and SSIM"] * (self.loss == "mse_ssim")
+        words += ["the cloud's logits and class means"] * self.class_aware
+        words += [f"{self.repeats} sends of every image"] * (self.repeats > 1)
+        words += [f"only {self.pairs:,} public images"] * (self.pairs is not None)
+        words += ["public images of half of the classes"] * self.shifted
+        return f"{', '.join(words)}; trained on fresh queries until doubling the effort gains nothing."
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Queries, and the cloud half where its logits are read."""
+        return super().needs | (frozenset({"labels", "logits"}) if self.class_aware else frozenset())
+
+    @property
+    def observations(self) -> int:
+        """As many as it averages."""
+        return self.repeats
 
     def __call__(self, view: View, *, seed: int = 0, progress: bool = False) -> Reconstruction:
         """Train on public images, keep the best validated weights, invert the targets."""
-        with torch.random.fork_rng():
-            torch.manual_seed(seed)
-            training = Inversion(self, view, seed)
-            title, before, plateaued = f"decoder {self.channels}×{self.blocks}", math.inf, False
-            for doubling in range(self.doublings + 1):
-                reached = training.run_cycle(self.cycle * 2**doubling, title, progress)
-                say(f"{title}: own validation MSE {reached:.5f} after {training.steps:,} steps", shown=progress)
-                plateaued = reached > (1 - self.tolerance) * before
-                if plateaued:
-                    break
-                before = reached
-            doubt = "cut short while still improving; a longer suite, such as standard, lets it finish"
-            return Reconstruction(training.invert(view.targets), training.curve, [] if plateaued else [doubt])
+        training = self.trained(view, seed, progress)
+        doubt = "cut short while still improving; a longer suite, such as standard, lets it finish"
+        seen = observed(view, self.repeats, seed)
+        return Reconstruction(training.invert(seen), training.curve, [] if training.plateaued else [doubt])
+
+    def brief(self) -> Decoder:
+        """Two cycles of a few steps."""
+        return replace(self, cycle=20, doublings=1)
+
+    def trained(self, view: View, seed: int = 0, progress: bool = False) -> Inversion:
+        """The trained inverter, found in the attacker's notes if it was trained before."""
+        if (self, seed) not in view.notes:
+            with torch.random.fork_rng():
+                torch.manual_seed(seed)
+                view.notes[self, seed] = self.train(Inversion(self, view, seed), progress)
+        return view.notes[self, seed]
+
+    def train(self, training: Inversion, progress: bool) -> Inversion:
+        """Cycles of doubling length, until one gains nothing or the effort is spent."""
+        title, before = f"decoder {self.channels}×{self.blocks}", math.inf
+        for doubling in range(self.doublings + 1):
+            reached = training.run_cycle(self.cycle * 2**doubling, title, progress)
+            say(f"{title}: own validation loss {reached:.5f} after {training.steps:,} steps", shown=progress)
+            training.plateaued = reached > (1 - self.tolerance) * before
+            if training.plateaued:
+                break
+            before = reached
+        return training
 
 
 class Inversion:
     """An inverter in training: its data, its optimiser, its best weights so far."""
 
     def __init__(self, settings: Decoder, view: View, seed: int) -> None:
-        self.view, self.settings = view, settings
-        self.device = view.targets.device
-        own, self.held_out = hold_out(view.public, seed)
-        self.loader = Loader(own, settings.batch, device=self.device, augment=Augment(crop=2, flip=True), seed=seed)
-        some = [x for x, _ in in_order(own[:2048], batch=64, device=self.device)]
-        released = [view.oracle(x) for x in some]
-        mean = own.pixels().mean(0).to(self.device)
-        network = Inverter(torch.cat(released), mean, settings.channels, settings.blocks).to(self.device)
-        network.solve_linear(zip(released, some, strict=True))
-        self.network = network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        if view.oracle is None or view.cloud is None:
+            raise ValueError(
+                "a decoder learns from queries: choose a threat model that grants them, query or white_box"
+            )
+        self.settings, self.cloud, self.device = settings, view.cloud, view.targets.device
+        self.loss, self.plateaued = look_up("loss", settings.loss, LOSSES), False
+        own, held_out = hold_out(owned(settings, view.public), seed)
+        known = ("pairs", settings.pairs, settings.shifted, seed)
+        if known not in view.notes:
+            view.notes[known] = Pairs(
+                view.oracle, own, augment=Augment(crop=2, flip=True), seed=seed, device=self.device
+            )
+        self.pairs: Pairs = view.notes[known]
+        self.held_out = held_out.pixels().to(self.device)
+        self.held_recording = view.oracle.record(self.held_out.split(256))
+        self.residuals = self.class_residuals(own) if settings.class_aware else None
+        self.network = self.solved(own)
         solved = {id(p) for p in self.network.linear.parameters()}
         rest = [p for p in self.network.parameters() if id(p) not in solved]
         groups = [{"params": rest, "share": 1.0}, {"params": list(self.network.linear.parameters()), "share": 0.1}]
@@ -79,30 +147,73 @@ class Inversion:
         self.best, self.weights = math.inf, snapshot(self.network)
         self.curve = [self.validate()]
 
+    def solved(self, own: Images) -> Inverter:
+        """A new inverter that starts as the best linear guess."""
+        some = next(iter(self.pairs.epoch(0, min(2048, len(own)), self.settings.repeats)))
+        released = [self.read(part) for part in some[0].split(64)]
+        wanted = [x - self.base(z) for z, x in zip(some[0].split(64), some[1].split(64), strict=True)]
+        mean = own.pixels().mean(0).to(self.device)
+        sizes = self.settings.channels, self.settings.blocks
+        network = Inverter(torch.cat(released), mean, *sizes, attention=self.settings.attention).to(self.device)
+        network.solve_linear(zip(released, wanted, strict=True))
+        return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+    def class_residuals(self, own: Images) -> Float[Tensor, "classes c h w"]:
+        """How the mean image of each class differs from that of all; nothing for a class nobody has seen."""
+        pixels, mean = own.pixels(), own.pixels().mean(0)
+        with torch.no_grad():
+            classes = self.cloud(self.held_recording(torch.zeros(1, dtype=torch.long, device=self.device))).shape[1]
+        rows = [pixels[own.y == c].mean(0) - mean if (own.y == c).any() else 0 * mean for c in range(classes)]
+        return torch.stack(rows).to(self.device)
+
+    def logits(self, released: Released) -> Float[Tensor, "b classes"]:
+        """Log-probabilities as the cloud sees them."""
+        with torch.no_grad():
+            return self.cloud(released).log_softmax(1).clamp_min(-20)
+
+    def read(self, released: Released) -> Tensor:
+        """The latent as it came, or with a plane for every logit."""
+        if self.residuals is None:
+            return released
+        planes = self.logits(released)
+        planes = planes.reshape(*planes.shape, *[1] * (released.ndim - 2)).expand(-1, -1, *released.shape[2:])
+        return torch.cat([released, planes], 1)
+
+    def base(self, released: Released) -> Tensor | float:
+        """What to add to the inverter's guess: by how much the predicted class differs from the mean image."""
+        if self.residuals is None:
+            return 0.0
+        return torch.einsum("bk,kchw->bchw", self.logits(released).exp(), self.residuals)
+
+    def guess(self, released: Released) -> Float[Tensor, "b c h w"]:
+        """The guessed images, not clamped."""
+        return self.network(self.read(released)) + self.base(released)
+
     def run_cycle(self, steps: int, title: str, progress: bool) -> float:
         """Rise to the full learning rate, fall to zero, and return the validation loss there."""
         done = 0
         self.steps += steps
         with bar(title, steps, unit_size=self.settings.batch, shown=progress) as show:
             while done < steps:
-                for x, _ in self.loader.epoch(self.epochs):
+                for released, x in self.pairs.epoch(self.epochs, self.settings.batch, self.settings.repeats):
                     share = done / steps
-                    self.step(x, self.settings.lr * min(1.0, 20 * share + 0.05) * (1 + math.cos(math.pi * share)) / 2)
+                    rate = self.settings.lr * min(1.0, 20 * share + 0.05) * (1 + math.cos(math.pi * share)) / 2
+                    self.step(released, x, rate)
                     done += 1
                     if done == steps or done % max(1, steps // 4) == 0:
                         self.curve.append(self.validate())
-                    show(done, mse=self.curve[-1])
+                    show(done, loss=self.curve[-1])
                     if done == steps:
                         break
                 self.epochs += 1
         self.network.load_state_dict(self.weights)
         return self.curve[-1]
 
-    def step(self, x: Tensor, rate: float) -> None:
+    def step(self, released: Released, x: Float[Tensor, "b c h w"], rate: float) -> None:
         """One step on what the device releases for these images, right now."""
         for group in self.optimiser.param_groups:
             group["lr"] = rate * group["share"]
-        loss = F.mse_loss(self.network(self.view.oracle(x)), x)
+        loss = self.loss(self.guess(released), x)
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.network.parameters(), 1.0)
@@ -110,27 +221,41 @@ class Inversion:
 
     @torch.no_grad()
     def validate(self) -> float:
-        """Mean squared error on public images that the inverter was not trained on; the best weights are kept."""
-        errors = [
-            (self.network(self.view.oracle(x)).clamp(0, 1) - x).square().mean((1, 2, 3))
-            for x, _ in in_order(self.held_out, device=self.device)
-        ]
-        error = torch.cat(errors).mean().item()
+        """Mean loss on public images that the inverter was not trained on; the best weights are kept."""
+        total = 0.0
+        for index in torch.arange(len(self.held_out), device=self.device).split(256):
+            guess = self.guess(self.held_recording(index, self.settings.repeats)).clamp(0, 1)
+            total += self.loss(guess, self.held_out[index]).item() * len(index)
+        error = total / len(self.held_out)
         if error < self.best:
             self.best, self.weights = error, snapshot(self.network)
         return error
 
     @torch.no_grad()
-    def invert(self, targets: Tensor) -> Tensor:
+    def invert(self, released: Released) -> Float[Tensor, "n c h w"]:
         """The guessed images, in [0,1]."""
-        return torch.cat([self.network(part) for part in targets.split(256)]).clamp(0, 1)
+        return torch.cat([self.guess(part) for part in released.split(256)]).clamp(0, 1)
 
 
-def hold_out(public: Images, seed: int, share: float = 0.1) -> tuple[Images, Images]:
-    """Split the public images into the attacker's training and validation parts."""
-    order = torch.randperm(len(public), generator=torch.Generator().manual_seed(seed))
-    held = max(1, round(share * len(public)))
-    return public[order[held:]], public[order[:held]]
+def observed(view: View, repeats: int, seed: int) -> Released:
+    """The targets, averaged over so many sends of the same images."""
+    if repeats == 1:
+        return view.targets
+    assert view.resend is not None
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        again = [view.resend(len(view.targets)) for _ in range(repeats - 1)]
+    return (view.targets + torch.stack(again).sum(0)) / repeats
+
+
+def owned(settings: Decoder, public: Images) -> Images:
+    """The public images that this attacker has."""
+    if settings.shifted:
+        public = public[public.y < (int(public.y.max()) + 2) // 2]
+    if settings.pairs is not None:
+        some = torch.randperm(len(public), generator=torch.Generator().manual_seed(settings.pairs))
+        public = public[some[: settings.pairs]]
+    return public
 
 
 def snapshot(network: Inverter) -> dict[str, Tensor]:

@@ -22,6 +22,10 @@ ENOUGH = 50
 """Cells per unknown of the linear guess: more would not change it."""
 
 
+MOST_CELLS = 1024
+"""Cells that may look at each other: attention costs their square."""
+
+
 class Residual(nn.Module):
     """x + conv(gelu(conv(x))): the last convolution starts at zero, so depth costs nothing at first."""
 
@@ -33,6 +37,23 @@ class Residual(nn.Module):
     def forward(self, x: Float[Tensor, "b c h w"]) -> Float[Tensor, "b c h w"]:
         """One residual step."""
         return x + self.second(F.gelu(self.first(x)))
+
+
+class CellAttention(nn.Module):
+    """Every cell looks at every other, four heads; it starts as nothing, so depth costs nothing at first."""
+
+    def __init__(self, channels: int, cells: int) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(channels)
+        self.place = nn.Parameter(0.02 * torch.randn(cells, channels))
+        self.attend = nn.MultiheadAttention(channels, 4, batch_first=True)
+        zeroed(self.attend.out_proj)
+
+    def forward(self, x: Float[Tensor, "b c h w"]) -> Float[Tensor, "b c h w"]:
+        """One residual step."""
+        tokens = self.norm(x.flatten(2).transpose(1, 2)) + self.place
+        seen, _ = self.attend(tokens, tokens, tokens, need_weights=False)
+        return x + seen.transpose(1, 2).reshape(x.shape)
 
 
 def identity(z: Tensor) -> Tensor:
@@ -131,7 +152,13 @@ class Inverter(nn.Module):
     image_mean: Tensor
 
     def __init__(
-        self, latents: Float[Tensor, "n *latent"], image_mean: Float[Tensor, "c h w"], channels: int, blocks: int
+        self,
+        latents: Float[Tensor, "n *latent"],
+        image_mean: Float[Tensor, "c h w"],
+        channels: int,
+        blocks: int,
+        *,
+        attention: bool = False,
     ) -> None:
         super().__init__()
         self.register_buffer("image_mean", image_mean)
@@ -142,7 +169,10 @@ class Inverter(nn.Module):
         self.linear = Unfold(self.grid.channels, colours, reach, factor)
         zeroed(self.linear)
         self.stem = nn.Conv2d(self.grid.channels, channels, 3, padding=1)
-        self.body = nn.Sequential(*(Residual(channels) for _ in range(blocks)))
+        cells = math.prod(self.grid.size)
+        look = [CellAttention(channels, cells)] if attention and cells <= MOST_CELLS else []
+        half = [Residual(channels) for _ in range(blocks // 2)]
+        self.body = nn.Sequential(*half, *look, *(Residual(channels) for _ in range(blocks - blocks // 2)))
         fine = max(8, channels // 8)
         self.unfold = Unfold(channels, fine, 3, factor)
         self.out = zeroed(nn.Conv2d(fine, colours, 3, padding=1))

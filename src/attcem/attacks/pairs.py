@@ -1,0 +1,65 @@
+"""Public images with what the device sends for them: the encoder is paid once, the noise is fresh at every draw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attcem.data.loader import Augment, Loader, in_order, shift_flip
+from attcem.types import Images, Oracle, Recording, Released
+
+VARIANTS, BUDGET = 8, 2**30
+"""Shifted and mirrored copies of the public images, as many as fit into so many bytes of latents."""
+
+
+class Pairs:
+    """Endless batches of (released, image).
+
+    Epoch after epoch another shifted and mirrored copy of the images is taken, in another order. A copy is recorded
+    when it is first used; where even one would not fit into the budget, every batch is queried anew.
+    """
+
+    def __init__(self, oracle: Oracle, images: Images, *, augment: Augment, seed: int, device: torch.device) -> None:
+        self.oracle, self.images, self.augment, self.seed, self.device = oracle, images, augment, seed, device
+        first = oracle(images[:1].pixels().to(device))
+        self.variants = min(VARIANTS, BUDGET // (first.numel() * first.element_size() * len(images)))
+        self.recorded: dict[int, tuple[Tensor, Recording]] = {}
+
+    def epoch(self, number: int, batch: int, repeats: int = 1) -> Iterator[tuple[Released, Float[Tensor, "b c h w"]]]:
+        """Every image once in one of its copies, without a last batch that is short."""
+        if not self.variants:
+            loader = Loader(self.images, batch, device=self.device, augment=self.augment, seed=self.seed)
+            for x, _ in loader.epoch(number):
+                yield self.oracle(x, repeats), x
+            return
+        x, recording = self.copy(number % self.variants)
+        generator = torch.Generator().manual_seed(self.seed * 1_000_003 + number)
+        order = torch.randperm(len(x), generator=generator).to(self.device)
+        for pick in order[: max(batch, len(x) // batch * batch)].split(batch):
+            yield recording(pick, repeats), x[pick].permute(0, 3, 1, 2).float().div_(255)
+
+    def copy(self, number: int) -> tuple[Tensor, Recording]:
+        """The images as they are, or shifted and mirrored, and the device's record of them."""
+        if number not in self.recorded:
+            moved = self.images if number == 0 else moved_about(self.images, self.augment, self.seed + number)
+            pixels = (x for x, _ in in_order(moved, device=self.device))
+            self.recorded[number] = moved.x.to(self.device), self.oracle.record(pixels)
+        return self.recorded[number]
+
+
+def moved_about(images: Images, augment: Augment, seed: int) -> Images:
+    """Each image shifted and mirrored at random."""
+    generator, count = torch.Generator().manual_seed(seed), len(images)
+    down, right = torch.randint(-augment.crop, augment.crop + 1, (2, count), generator=generator)
+    flip = torch.rand(count, generator=generator) < 0.5 * augment.flip
+    return Images(shift_flip(images.x, torch.arange(count), down, right, flip), images.y)
+
+
+def hold_out(public: Images, seed: int, share: float = 0.1) -> tuple[Images, Images]:
+    """Split the public images into the attacker's training and validation parts."""
+    order = torch.randperm(len(public), generator=torch.Generator().manual_seed(seed))
+    held = max(1, round(share * len(public)))
+    return public[order[held:]], public[order[:held]]
