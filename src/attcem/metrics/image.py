@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 Pictures = Float[Tensor, "n c h w"]
 PerImage = Float[Tensor, " n"]
+
+WINDOW, SIGMA = 11, 1.5
+"""Side and standard deviation of the Gaussian window of SSIM."""
+
+LUMINANCE_FLOOR, CONTRAST_FLOOR = 0.01**2, 0.03**2
+
+SCALES = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
+"""Exponents of MS-SSIM, finest scale first (Wang, Simoncelli and Bovik 2003)."""
 
 
 @dataclass(frozen=True)
@@ -22,10 +34,21 @@ class Metric:
     """For the attacker: a higher score means a better reconstruction."""
     lowest: float
     highest: float
+    smallest: int = 1
+    """Pixels of the shorter side below which the metric is not defined."""
+    package: str | None = None
+    """An optional package that it is computed with."""
 
     def __call__(self, guess: Pictures, truth: Pictures) -> PerImage:
         """One score per image; the guess is clamped to [0,1] first."""
-        return self.compute(guess.clamp(0, 1), truth)
+        return torch.cat(
+            [self.compute(a.clamp(0, 1), b) for a, b in zip(guess.split(512), truth.split(512), strict=True)]
+        )
+
+    def fits(self, pictures: Pictures) -> bool:
+        """Whether it can be computed, for pictures of this size and with what is installed."""
+        installed = self.package is None or find_spec(self.package) is not None
+        return installed and min(pictures.shape[-2:]) >= self.smallest
 
 
 def squared_error(guess: Pictures, truth: Pictures) -> PerImage:
@@ -38,37 +61,84 @@ def peak_signal_to_noise(guess: Pictures, truth: Pictures) -> PerImage:
     return -10 * torch.log10(squared_error(guess, truth).clamp_min(1e-10))
 
 
+def smooth(pictures: Pictures) -> Float[Tensor, "n c i j"]:
+    """Gaussian means, where the whole window lies inside the image."""
+    offsets = torch.arange(WINDOW, dtype=pictures.dtype, device=pictures.device) - WINDOW // 2
+    weights = torch.exp(-offsets.square() / (2 * SIGMA**2))
+    weights = (weights / weights.sum()).expand(pictures.shape[1], 1, 1, -1)
+    across = F.conv2d(pictures, weights, groups=len(weights))
+    return F.conv2d(across, weights.transpose(2, 3), groups=len(weights))
+
+
+def luminance_and_contrast(
+    guess: Pictures, truth: Pictures
+) -> tuple[Float[Tensor, "n c i j"], Float[Tensor, "n c i j"]]:
+    """The two factors of SSIM around every pixel: likeness of the local means, and of the deviations from them."""
+    a, b, aa, bb, ab = (smooth(part) for part in (guess, truth, guess.square(), truth.square(), guess * truth))
+    luminance = (2 * a * b + LUMINANCE_FLOOR) / (a * a + b * b + LUMINANCE_FLOOR)
+    contrast = (2 * (ab - a * b) + CONTRAST_FLOOR) / (aa - a * a + bb - b * b + CONTRAST_FLOOR)
+    return luminance, contrast
+
+
 def structural_similarity(guess: Pictures, truth: Pictures) -> PerImage:
     """SSIM with an 11×11 Gaussian window, σ 1.5, averaged where the whole window lies inside the image.
 
-    As in the original and in scikit-image; the library's own average also counts its mirrored border.
+    As in the original and in scikit-image; torchmetrics also counts a mirrored border.
     """
-    from torchmetrics.functional.image import structural_similarity_index_measure
+    luminance, contrast = luminance_and_contrast(guess, truth)
+    return (luminance * contrast).mean((1, 2, 3))
 
-    def inside(a: Tensor, b: Tensor) -> Tensor:
-        _, everywhere = structural_similarity_index_measure(
-            a,
-            b,
-            gaussian_kernel=True,
-            sigma=1.5,
-            kernel_size=11,
-            reduction="none",
-            data_range=1.0,
-            return_full_image=True,
-        )
-        return everywhere[..., 5:-5, 5:-5].mean((1, 2, 3))
 
-    return torch.cat([inside(a, b) for a, b in zip(guess.split(512), truth.split(512), strict=True)])
+def multiscale_similarity(guess: Pictures, truth: Pictures) -> PerImage:
+    """MS-SSIM: the product over five scales of contrast^w, times luminance^w at the coarsest; channels are averaged.
+
+    Negative likenesses count as 0; each scale halves the last by the mean of 2×2 pixels.
+    """
+    product = guess.new_ones(guess.shape[:2])
+    for weight in SCALES[:-1]:
+        _, contrast = luminance_and_contrast(guess, truth)
+        product = product * contrast.mean((2, 3)).relu() ** weight
+        guess, truth = (F.avg_pool2d(part, 2, ceil_mode=True) for part in (guess, truth))
+    luminance, contrast = luminance_and_contrast(guess, truth)
+    return (product * (luminance * contrast).mean((2, 3)).relu() ** SCALES[-1]).mean(1)
+
+
+@cache
+def lpips_network() -> nn.Module:
+    """The AlexNet of the optional package, loaded at the first use."""
+    from lpips import LPIPS
+
+    with torch.random.fork_rng():
+        return LPIPS(net="alex", verbose=False).eval()
+
+
+@torch.no_grad()
+def learned_perceptual(guess: Pictures, truth: Pictures) -> PerImage:
+    """LPIPS with AlexNet (Zhang et al. 2018); a grey picture is shown as three equal channels."""
+    a, b = (2 * part.expand(-1, 3, -1, -1) - 1 for part in (guess, truth))
+    return lpips_network().to(guess.device)(a, b).flatten()
 
 
 METRICS = {
     "mse": Metric(squared_error, higher_is_better=False, lowest=0.0, highest=1.0),
     "psnr": Metric(peak_signal_to_noise, higher_is_better=True, lowest=0.0, highest=100.0),
-    "ssim": Metric(structural_similarity, higher_is_better=True, lowest=-1.0, highest=1.0),
+    "ssim": Metric(structural_similarity, higher_is_better=True, lowest=-1.0, highest=1.0, smallest=WINDOW),
+    "ms_ssim": Metric(
+        multiscale_similarity,
+        higher_is_better=True,
+        lowest=0.0,
+        highest=1.0,
+        smallest=(WINDOW - 1) * 2 ** (len(SCALES) - 1) + 1,
+    ),
+    "lpips": Metric(
+        learned_perceptual, higher_is_better=False, lowest=0.0, highest=math.inf, smallest=31, package="lpips"
+    ),
 }
+"""Name → metric; which of them can be computed for given pictures, each says itself (`fits`)."""
 
 
-def reidentified(guess: Pictures, gallery: Pictures) -> PerImage:
-    """1 where the true image is the gallery's nearest to its reconstruction, else 0."""
-    nearest = torch.cdist(guess.flatten(1), gallery.flatten(1)).argmin(1)
-    return (nearest == torch.arange(len(guess), device=guess.device)).float()
+def reidentified(guess: Pictures, gallery: Float[Tensor, "N c h w"], top: int = 1) -> PerImage:
+    """1 where the true image, at the same place in the gallery, is among the `top` nearest to its reconstruction."""
+    distances = torch.cdist(guess.flatten(1), gallery.flatten(1))
+    nearest = distances.topk(min(top, len(gallery)), largest=False).indices
+    return (nearest == torch.arange(len(guess), device=guess.device)[:, None]).any(1).float()
