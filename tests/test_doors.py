@@ -25,6 +25,7 @@ DOORS = {
     "attacks": WORDS | {"data", "layers", "maths"},
     "metrics": WORDS | {"maths"},
     "report": {"types"},
+    "compare": {"types", "naming", "metrics"},
     "serve": {"types", "models", "defences", "layers"},
     "assess": WORDS | {"data", "models", "defences", "train", "threat", "attacks", "metrics"},
     "configfile": WORDS | {"data", "models", "defences", "attacks"},

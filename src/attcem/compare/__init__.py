@@ -1,0 +1,8 @@
+"""Defences at matched accuracy: repeats make a point, strengths a curve, and a difference comes with its doubt."""
+
+from attcem.compare.matched import Comparison, compare
+from attcem.compare.rows import Row
+from attcem.compare.settings import read_runs
+from attcem.compare.tables import FORMATS
+
+__all__ = ["FORMATS", "Comparison", "Row", "compare", "read_runs"]

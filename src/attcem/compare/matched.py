@@ -1,0 +1,194 @@
+"""The comparison: every defence at one accuracy, and its difference from a reference with interval and p."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from attcem.compare.curves import Curve, Span, curves_of
+from attcem.compare.rows import Contrast, Row, notes, verdict
+from attcem.compare.settings import UNDEFENDED, check_comparable, links
+from attcem.metrics import METRICS
+from attcem.metrics.stats import (
+    Difference,
+    bootstrap_interval,
+    holm,
+    mean_std,
+    paired_bootstrap,
+    wilcoxon_signed_rank,
+)
+from attcem.naming import look_up
+from attcem.types import Result
+
+NOTHING = Difference(math.nan, math.nan, math.nan, math.nan)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All defences at one accuracy, against one of them; p are corrected for the number of comparisons."""
+
+    flags: tuple[str, ...]
+    metric: str
+    accuracy: float
+    chosen: str
+    reference: str
+    area_span: Span | None
+    rows: tuple[Row, ...]
+
+
+def compare(
+    runs: Sequence[Result],
+    *,
+    metric: str = "mse",
+    at_accuracy: float | None = None,
+    against: str | None = None,
+    draws: int = 10_000,
+    seed: int = 0,
+) -> Comparison:
+    """Match the defences of these runs in accuracy and test each against the reference.
+
+    Scores between two strengths lie on the straight line between them, never beyond the last one; `against` is plain
+    noise, or else the first defence, if not given. `draws` and `seed` are those of the bootstrap.
+    """
+    look_up("metric", metric, METRICS)
+    if at_accuracy is not None and not 0 <= at_accuracy <= 1:
+        raise ValueError(f"an accuracy lies between 0 and 1, not at {at_accuracy}: type --at-accuracy 0.85, say")
+    if runs:
+        check_comparable(runs, metric)
+    curves = curves_of(runs)
+    if len(curves) < 2:
+        found = ", ".join(curve.name for curve in curves) or UNDEFENDED
+        raise ValueError(f"a comparison needs two defences, here is only {found}: add runs of another")
+    reference = _reference(curves, against)
+    accuracy, chosen = matched_accuracy(curves) if at_accuracy is None else (at_accuracy, "as asked")
+    scores = {curve.name: curve.at(accuracy, metric) for curve in curves}
+    if not scores[reference.name]:
+        raise ValueError(
+            f"{reference.name} does not reach accuracy {accuracy:.4f} ({_reach(reference)}): "
+            "choose another with --at-accuracy, or another defence with --against"
+        )
+    others = [curve.name for curve in curves if curve is not reference]
+    contrasts = {name: _contrast(scores[name], scores[reference.name], draws, seed) for name in others}
+    corrected = _corrected({name: contrast for name, contrast in contrasts.items() if contrast is not None})
+    span = _common_span(curves)
+    rows = [
+        _row(curve, reference, metric, scores[curve.name], corrected.get(curve.name), span, (draws, seed))
+        for curve in curves
+    ]
+    return Comparison(_flags(runs, curves), metric, accuracy, chosen, reference.name, span, tuple(rows))
+
+
+def _reference(curves: Sequence[Curve], against: str | None) -> Curve:
+    """The curve of this name or chain; plain noise, or else the first, if none is asked for."""
+    if against is not None:
+        return look_up("defence", against, {curve.chain: curve for curve in curves} | {c.name: c for c in curves})
+    return next((curve for curve in curves if list(links(curve.own[0])) == ["noise"]), curves[0])
+
+
+def matched_accuracy(curves: Sequence[Curve]) -> tuple[float, str]:
+    """The highest accuracy at which all curves can be read with the defence on, and in words how it was chosen.
+
+    Without a defence all curves meet in one point, where there is nothing to compare.
+    """
+    low, high = max(curve.span.low for curve in curves), min(curve.span.high for curve in curves)
+    if low > high:
+        spans = ", ".join(f"{curve.name} {_reach(curve)}" for curve in curves)
+        raise ValueError(
+            f"no accuracy is spanned by all defences ({spans}): run more strengths, "
+            "or choose one with --at-accuracy to see which reach it"
+        )
+    highest = min(curve.highest for curve in curves)
+    if highest >= low:
+        return highest, "the highest that all reach with their defence on"
+    return low, "the lowest that all span: some are read between their weakest strength and no defence"
+
+
+def _reach(curve: Curve) -> str:
+    """A curve's span, or why it has none."""
+    if curve.span.low <= curve.span.high:
+        return str(curve.span)
+    return "one strength only: run more" if curve.strengths == 1 else "its seeds have no accuracy in common"
+
+
+def _common_span(curves: Sequence[Curve]) -> Span | None:
+    """The accuracies that all curves with more than one point span."""
+    spans = [curve.span for curve in curves if curve.span.low < curve.span.high]
+    common = Span(max((span.low for span in spans), default=1.0), min((span.high for span in spans), default=0.0))
+    return common if common.low < common.high else None
+
+
+def _contrast(
+    ours: Mapping[int, np.ndarray], theirs: Mapping[int, np.ndarray], draws: int, seed: int
+) -> Contrast | None:
+    """Test the difference over the seeds that both have; None if there are none."""
+    shared = sorted(ours.keys() & theirs.keys())
+    if not shared:
+        return None
+    here, there = (np.stack([scores[one] for one in shared]) for scores in (ours, theirs))
+    found = paired_bootstrap(here, there, draws=draws, seed=seed)
+    return Contrast(len(shared), found, wilcoxon_signed_rank((here - there).mean(0)))
+
+
+def _corrected(contrasts: Mapping[str, Contrast]) -> dict[str, Contrast]:
+    """Holm's correction of both kinds of p."""
+    kinds = (holm([c.found.p for c in contrasts.values()]), holm([c.wilcoxon_p for c in contrasts.values()]))
+    return {
+        name: Contrast(c.seeds, Difference(c.found.mean, c.found.low, c.found.high, p), wilcoxon_p)
+        for (name, c), p, wilcoxon_p in zip(contrasts.items(), *kinds, strict=True)
+    }
+
+
+def _row(
+    curve: Curve,
+    reference: Curve,
+    metric: str,
+    scores: Mapping[int, np.ndarray],
+    contrast: Contrast | None,
+    span: Span | None,
+    bootstrap: tuple[int, int],
+) -> Row:
+    """A curve's numbers at the matched accuracy, and what they say."""
+    draws, seed = bootstrap
+    table = np.stack(list(scores.values())) if scores else None
+    mean, std = (math.nan, math.nan) if table is None else mean_std(table.mean(1))
+    low, high = (math.nan, math.nan) if table is None else bootstrap_interval(table, draws=draws, seed=seed)
+    area, area_std = (math.nan, math.nan) if span is None else mean_std(curve.areas(span, metric))
+    found = NOTHING if contrast is None else contrast.found
+    return Row(
+        defence=curve.name,
+        strengths=curve.strengths,
+        seeds=len(curve.lines),
+        spans=str(curve.span) if curve.span.low <= curve.span.high else "",
+        mean=mean,
+        std=std,
+        low=low,
+        high=high,
+        difference=found.mean,
+        difference_low=found.low,
+        difference_high=found.high,
+        p=found.p,
+        wilcoxon_p=math.nan if contrast is None else contrast.wilcoxon_p,
+        area=area,
+        area_std=area_std,
+        flagged=any(run.flags for run in (*curve.own, *curve.undefended)),
+        verdict="reference" if curve is reference else verdict(scores, contrast, METRICS[metric].higher_is_better),
+        notes=tuple(notes(curve, reference, scores, contrast)),
+    )
+
+
+def _flags(runs: Sequence[Result], curves: Sequence[Curve]) -> tuple[str, ...]:
+    """Every flag once, with whom it concerns."""
+    owners = {id(run): curve.name for curve in curves for run in curve.own}
+    total = Counter(owners.get(id(run), UNDEFENDED) for run in runs)
+    raised: dict[str, Counter[str]] = {}
+    for run in runs:
+        for flag in run.flags:
+            raised.setdefault(flag, Counter())[owners.get(id(run), UNDEFENDED)] += 1
+    return tuple(
+        f"{flag} ({', '.join(f'{name}: {times} of {total[name]} runs' for name, times in seen.items())})"
+        for flag, seen in raised.items()
+    )

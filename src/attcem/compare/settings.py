@@ -1,0 +1,124 @@
+"""What runs were told to do: which are repeats, which are strengths of one defence, which cannot be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from attcem.types import Result
+
+SAME = ("data", "model", "audit")
+"""Parts of a configuration that must agree, or the runs answer different questions."""
+MACHINE = {"data.root", "train.device", "train.tensorboard"}
+"""Settings that say where a run happens, not what it finds."""
+UNDEFENDED = "no defence"
+
+
+def read_runs(paths: Iterable[str | Path]) -> list[Result]:
+    """The results in these folders: each is a run, or holds runs at any depth."""
+    found: dict[Path, Path] = {}
+    for folder in map(Path, paths):
+        runs = sorted(file.parent for file in folder.rglob("result.json"))
+        if not runs:
+            raise ValueError(f"{folder} holds no result.json: make runs first, `attcem run experiments/<name>.yaml`")
+        found |= {run.resolve(): run for run in runs}
+    return [Result.load(run) for run in found.values()]
+
+
+def flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested settings → dotted key → value.
+
+    >>> flat({"noise": {"sigma": 0.1}})
+    {'noise.sigma': 0.1}
+    """
+    leaves: dict[str, Any] = {}
+    for key, value in tree.items():
+        leaves |= flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {f"{prefix}{key}": value}
+    return leaves
+
+
+def _surroundings(run: Result) -> dict[str, Any]:
+    """All but defence, seed and name; what is off counts as not set, as in results from before the setting existed."""
+    config = {key: value for key, value in run.config.items() if key not in {"defence", "seed", "name"}}
+    return {key: value for key, value in flat(config).items() if value and key not in MACHINE}
+
+
+def question(run: Result) -> dict[str, Any]:
+    """What must agree before runs are compared: data, network, audit and the version of its suite."""
+    asked = {key: value for key, value in _surroundings(run).items() if key.split(".")[0] in SAME}
+    return asked | {"attacks": run.suite or ", ".join(sorted(run.attacks))}
+
+
+def training(run: Result) -> dict[str, Any]:
+    """What may differ between two curves, but not within one."""
+    return {key: value for key, value in _surroundings(run).items() if key.split(".")[0] not in SAME}
+
+
+def links(run: Result) -> dict[str, Mapping[str, Any]]:
+    """Defence name → options; empty for none."""
+    return {name: options or {} for name, options in (run.config.get("defence") or {}).items() if name != "none"}
+
+
+def is_number(value: Any) -> bool:
+    """Whether an option is a number, and not a switch."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def numbers(run: Result) -> dict[str, float]:
+    """The chain's numeric options by dotted name."""
+    return {key: value for key, value in flat(links(run)).items() if is_number(value)}
+
+
+def chain(run: Result, shown: Iterable[str] = ()) -> str:
+    """The defence as `noise + bound(assign=slot)`: its words and switches, and the numbers that are asked for."""
+    named = []
+    for name, options in links(run).items():
+        own = [
+            f"{key}={value:g}" if is_number(value) else f"{key}={value}"
+            for key, value in flat(options).items()
+            if f"{name}.{key}" in shown or not (is_number(value) or value in (None, False))
+        ]
+        named.append(f"{name}({', '.join(own)})" if own else name)
+    return " + ".join(named) or UNDEFENDED
+
+
+def label(run: Result) -> str:
+    """One run, for an error message."""
+    return f"{chain(run, numbers(run))}, seed {run.seed}"
+
+
+def differing(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
+    """What differs, as "key: one and the other"."""
+    keys = [key for key in {**ours, **theirs} if ours.get(key) != theirs.get(key)]
+    return [f"{key}: {ours.get(key)} and {theirs.get(key)}" for key in keys]
+
+
+def check_comparable(runs: Sequence[Result], metric: str) -> None:
+    """Refuse runs that did not attack the same pictures of the same task in the same way."""
+    first, key = runs[0], f"worst/{metric}"
+    for run in runs:
+        if key not in run.per_image:
+            raise ValueError(f"{label(run)} has no per-image scores {key!r}: audit it again, `attcem audit RUN`")
+        if not np.isfinite(run.per_image[key]).all():
+            raise ValueError(f"{label(run)} has scores {key!r} that are not finite: audit it again, `attcem audit RUN`")
+        unlike = differing(question(first), question(run)) or _other_pictures(first, run, key)
+        if unlike:
+            raise ValueError(
+                f"not comparable: {label(first)} and {label(run)} differ in {'; '.join(unlike)}. "
+                "Name only runs of one data set, network and audit, or audit them alike with `attcem audit RUN`"
+            )
+
+
+def _other_pictures(run: Result, other: Result, key: str) -> list[str]:
+    """What betrays other pictures: their number, or a mean image that misses them by another distance."""
+    ours, theirs = len(run.per_image[key]), len(other.per_image[key])
+    if ours != theirs:
+        return [f"attacked images: {ours} and {theirs}"]
+    mark = "mean_image/mse"
+    if mark in run.per_image and mark in other.per_image:
+        alike = np.allclose(run.per_image[mark], other.per_image[mark], rtol=1e-3, atol=1e-6)
+        return [] if alike else ["the pictures that were attacked"]
+    return []

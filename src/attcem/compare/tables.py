@@ -1,0 +1,131 @@
+"""A comparison as a reader wants it: text, Markdown, CSV or JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from attcem.compare.matched import Comparison
+from attcem.compare.rows import Row
+from attcem.metrics import METRICS
+
+DIGITS = {"mse": 5, "psnr": 2, "ssim": 4}
+HEADINGS = (
+    "defence",
+    "strengths",
+    "seeds",
+    "accuracies",
+    "{}",
+    "difference",
+    "95 % interval",
+    "p",
+    "Wilcoxon p",
+    "area",
+)
+MISSING = "–"
+
+
+def opening(comparison: Comparison) -> list[str]:
+    """Flags first, then what is compared, where, and how to read it."""
+    metric, reference = comparison.metric, comparison.reference
+    score, at = metric.upper(), f"{comparison.accuracy:.4f}"
+    better = "lower" if METRICS[metric].higher_is_better else "higher"
+    tests = sum(math.isfinite(row.p) for row in comparison.rows)
+    several = f"{tests} comparison{'s' * (tests != 1)}"
+    lines = [
+        *(f"flagged: {flag}" for flag in comparison.flags),
+        f"worst-case {score} at accuracy {at}, {comparison.chosen}; {better} hides more",
+        f"difference from {reference} over the seeds of both; p, Wilcoxon p: Holm-corrected for {several}",
+    ]
+    if comparison.area_span:
+        lines.append(f"area: mean {score} over the accuracies that all span, {comparison.area_span}")
+    return lines
+
+
+def cells(row: Row, metric: str) -> list[str]:
+    """One line of the table."""
+    digits = DIGITS.get(metric, 4)
+    return [
+        row.defence,
+        str(row.strengths),
+        str(row.seeds),
+        row.spans or MISSING,
+        _spread(row.mean, row.std, digits),
+        _number(row.difference, f"+.{digits}f"),
+        MISSING
+        if math.isnan(row.difference)
+        else f"[{row.difference_low:+.{digits}f}, {row.difference_high:+.{digits}f}]",
+        _chance(row.p),
+        _chance(row.wilcoxon_p),
+        _spread(row.area, row.area_std, digits),
+        "; ".join([row.verdict, *row.notes, *["flagged"] * row.flagged]),
+    ]
+
+
+def _number(value: float, form: str) -> str:
+    return MISSING if math.isnan(value) else format(value, form)
+
+
+def _spread(mean: float, std: float, digits: int) -> str:
+    return _number(mean, f".{digits}f") + ("" if math.isnan(std) else f" ± {std:.{digits}f}")
+
+
+def _chance(p: float) -> str:
+    return "<0.001" if p < 0.001 else _number(p, ".3f")
+
+
+def _grid(comparison: Comparison) -> list[list[str]]:
+    heading = [name.format(comparison.metric.upper()) for name in (*HEADINGS, "verdict")]
+    return [heading, *(cells(row, comparison.metric) for row in comparison.rows)]
+
+
+def as_text(comparison: Comparison) -> str:
+    """Columns that line up."""
+    grid = _grid(comparison)
+    widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
+    table = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in grid]
+    return "\n".join([*opening(comparison), "", *table])
+
+
+def as_markdown(comparison: Comparison) -> str:
+    """A table for a page."""
+    heading, *lines = [f"| {' | '.join(cell.replace('|', '∣') for cell in line)} |" for line in _grid(comparison)]
+    return "\n\n".join([*opening(comparison), "\n".join([heading, "|" + "---|" * (len(HEADINGS) + 1), *lines])])
+
+
+def as_csv(comparison: Comparison) -> str:
+    """One line per defence, every number in full."""
+    where = {"metric": comparison.metric, "accuracy": comparison.accuracy, "reference": comparison.reference}
+    records = [where | _plain(asdict(row)) | {"notes": "; ".join(row.notes)} for row in comparison.rows]
+    written = io.StringIO()
+    writer = csv.DictWriter(written, list(records[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return written.getvalue().rstrip("\n")
+
+
+def as_json(comparison: Comparison) -> str:
+    """Everything; what there is nothing to say about is null."""
+    return json.dumps(_plain(asdict(comparison)), indent=1, ensure_ascii=False)
+
+
+def _plain(value: Any) -> Any:
+    """NaN → None, at any depth."""
+    if isinstance(value, Mapping):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+FORMATS: dict[str, Callable[[Comparison], str]] = {
+    "text": as_text,
+    "markdown": as_markdown,
+    "csv": as_csv,
+    "json": as_json,
+}
