@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -125,7 +126,12 @@ def build_view(
     generator = torch.Generator().manual_seed(seed)
     chosen = torch.randperm(len(data.test), generator=generator)[:images]
     truth = data.test[chosen]
-    device = the_device(model, guard)
+    view = view_through(the_device(model, guard), data.public, truth, granted)
+    return replace(view, cloud=the_cloud(model)), truth
+
+
+def view_through(device: Device, public: Images, truth: Images, granted: frozenset[str]) -> View:
+    """What a device sends of some images, and the ways of asking it that are granted."""
     with torch.no_grad():
         latents = torch.cat([device.encode(x) for x, _ in in_order(truth)])
         targets = device.release(latents)
@@ -133,12 +139,10 @@ def build_view(
         raise ValueError(
             "the device releases values that are not finite: train again with a lower train.lr, or check the defence"
         )
-    view = View(
-        public=data.public,
+    return View(
+        public=public,
         oracle=Oracle(device) if "queries" in granted else None,
         targets=targets,
-        cloud=the_cloud(model),
         resend=Resend(device, latents),
         device=device if "weights" in granted else None,
     )
-    return view, truth

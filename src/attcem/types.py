@@ -131,7 +131,8 @@ class Summary(float):
 
     @classmethod
     def of(cls, values: np.ndarray) -> Summary:
-        """Summarise one value per image."""
+        """Summarise one value per image; an image that was not attacked has none (NaN)."""
+        values = values[~np.isnan(values)]
         p05, p95 = np.percentile(values, [5, 95])
         return cls(float(np.mean(values)), p05, p95, len(values))
 
@@ -149,15 +150,28 @@ class Scores:
     ssim: Summary
     recon_acc: Summary
     reid_top1: Summary
+    more: dict[str, Summary] = field(default_factory=dict)
+    """Metrics that not every result has, by name."""
 
     def to_json(self) -> dict[str, dict[str, float]]:
         """Metric → mean, p05, p95, n."""
-        return {f.name: getattr(self, f.name).to_json() for f in dataclasses.fields(self)}
+        return {name: summary.to_json() for name, summary in self.named().items()}
+
+    def named(self) -> dict[str, Summary]:
+        """Every metric by name."""
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "more"} | self.more
+
+    @classmethod
+    def of(cls, found: dict[str, Summary]) -> Scores:
+        """The five that every result has, and whatever else was measured."""
+        always = {f.name for f in dataclasses.fields(cls)} - {"more"}
+        more = {name: summary for name, summary in found.items() if name not in always}
+        return cls(**{name: found[name] for name in always}, more=more)
 
     @classmethod
     def from_json(cls, data: dict[str, dict[str, Any]]) -> Scores:
         """The inverse of `to_json`."""
-        return cls(**{name: Summary(**numbers) for name, numbers in data.items()})
+        return cls.of({name: Summary(**numbers) for name, numbers in data.items()})
 
 
 @dataclass(frozen=True)
@@ -202,6 +216,20 @@ class Result:
     versions: dict[str, str]
     commit: str
     bounds: dict[str, Any] = field(default_factory=dict)
+    """What theory promises: rates in nats, floors, or why there is none."""
+    suite: str = ""
+    """The suite's name and version."""
+    threat: str = "query"
+    skipped: dict[str, str] = field(default_factory=dict)
+    """Attack → why it could not run under this threat model."""
+    repeated: list[str] = field(default_factory=list)
+    """Attacks on several sends of each image: not part of the worst case."""
+    probes: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Probe → metric → its summary, with `chance` beside it."""
+    curves: dict[str, dict[str, float]] = field(default_factory=dict)
+    """`repeats` and `pairs`: MSE of the attack at each number of sends, or of public images."""
+    risk: dict[str, Any] = field(default_factory=dict)
+    """Of the worst case: percentiles, worst class, share of images that are plainly recognisable."""
     surrogate_only: float | None = None
     """How far the penalty fell when only the surrogate's own parameters learned; nothing without a surrogate."""
     labels: list[str] = field(default_factory=list)

@@ -2,30 +2,57 @@
 
 from dataclasses import replace
 
+from attcem.attacks.adversarial import AdversarialDecoder
 from attcem.attacks.base import Attack, Probe, Reconstruction
 from attcem.attacks.baselines import BASELINES
 from attcem.attacks.decoder import Decoder
+from attcem.attacks.generative import Generative
+from attcem.attacks.optimise import Optimise
+from attcem.attacks.probe_linear import LinearProbe
+from attcem.attacks.probe_property import PropertyProbe
+from attcem.attacks.reidentify import Reidentify
+from attcem.attacks.substitute import Substitute
+from attcem.attacks.untrained import Untrained
 
-__all__ = ["ATTACKS", "BASELINES", "PROBES", "SUITES", "Attack", "Probe", "Reconstruction"]
+__all__ = [
+    "ATTACKS",
+    "BASELINES",
+    "PROBED",
+    "PROBES",
+    "SUITES",
+    "VERSIONS",
+    "Attack",
+    "Probe",
+    "Reconstruction",
+]
 
-SMALL, MEDIUM, PUBLISHED = Decoder(32, 2), Decoder(64, 4), Decoder(64, 8)
+SMALL, MEDIUM, PUBLISHED, LARGE = Decoder(32, 2), Decoder(64, 4), Decoder(64, 8), Decoder(128, 8, attention=True)
 
 ATTACKS: dict[str, Attack] = {
     "decoder_small": SMALL,
     "decoder_medium": MEDIUM,
     "decoder_res8": PUBLISHED,
-    "decoder_large": Decoder(128, 8, attention=True),
+    "decoder_large": LARGE,
     "decoder_ssim": replace(PUBLISHED, loss="mse_ssim"),
     "decoder_class": replace(MEDIUM, class_aware=True),
+    "decoder_gan": AdversarialDecoder(start=MEDIUM),
     "decoder_shifted": replace(MEDIUM, shifted=True),
     "decoder_pairs_100": replace(SMALL, pairs=100),
     "decoder_pairs_1000": replace(SMALL, pairs=1000),
     "decoder_repeat_4": replace(SMALL, repeats=4),
     "decoder_repeat_16": replace(SMALL, repeats=16),
     "decoder_repeat_64": replace(SMALL, repeats=64),
+    "optimise_adam": Optimise(solver="adam", start=MEDIUM),
+    "optimise_lbfgs": Optimise(solver="lbfgs", start=MEDIUM),
+    "untrained": Untrained(),
+    "generative": Generative(start=MEDIUM),
+    "substitute": Substitute(),
 }
 
-PROBES: dict[str, Probe] = {}
+PROBES: dict[str, Probe] = {"linear": LinearProbe(), "property": PropertyProbe(), "reidentify": Reidentify()}
+
+MINUTES, HOUR = replace(MEDIUM, cycle=400, doublings=2), replace(MEDIUM, doublings=3)
+"""The decoder that others start from, at the effort of `quick` and of `standard`."""
 
 SUITES: dict[str, dict[str, Attack]] = {
     "smoke": {"decoder_small": replace(SMALL, cycle=50, doublings=0)},
@@ -35,9 +62,38 @@ SUITES: dict[str, dict[str, Attack]] = {
         "decoder_medium": replace(MEDIUM, cycle=400, doublings=1),
     },
     "quick": {
-        "decoder_small": replace(SMALL, doublings=1),
-        "decoder_medium": replace(MEDIUM, doublings=2),
+        "decoder_small": replace(SMALL, cycle=300, doublings=1),
+        "decoder_medium": MINUTES,
+        "decoder_class": replace(MEDIUM, class_aware=True, cycle=300, doublings=1),
+        "decoder_repeat_16": replace(SMALL, repeats=16, cycle=300, doublings=1),
+        "optimise_adam": Optimise(images=32, solver="adam", steps=100, start=MINUTES),
     },
-    "standard": dict(ATTACKS),
+    "standard": {
+        "decoder_small": replace(SMALL, doublings=3),
+        "decoder_medium": HOUR,
+        "decoder_res8": replace(PUBLISHED, doublings=2),
+        "decoder_large": replace(LARGE, cycle=300, doublings=2),
+        "decoder_ssim": replace(PUBLISHED, loss="mse_ssim", doublings=1),
+        "decoder_class": replace(MEDIUM, class_aware=True, doublings=2),
+        "decoder_gan": AdversarialDecoder(start=HOUR),
+        "decoder_shifted": replace(MEDIUM, shifted=True, doublings=1),
+        "decoder_pairs_100": replace(SMALL, pairs=100, doublings=1),
+        "decoder_pairs_1000": replace(SMALL, pairs=1000, doublings=1),
+        "decoder_repeat_4": replace(SMALL, repeats=4, doublings=1),
+        "decoder_repeat_16": replace(SMALL, repeats=16, doublings=1),
+        "decoder_repeat_64": replace(SMALL, repeats=64, doublings=1),
+        "optimise_adam": Optimise(solver="adam", start=HOUR),
+        "optimise_lbfgs": Optimise(solver="lbfgs", start=HOUR),
+        "untrained": Untrained(),
+        "generative": Generative(start=HOUR),
+        "substitute": Substitute(),
+    },
+    "full": ATTACKS,
 }
 """Suite → its attacks with the effort it allows them."""
+
+VERSIONS = {"standard": "standard-1"}
+"""A suite whose attacks and efforts are fixed: change one, and it is another version."""
+
+PROBED = ("quick", "standard", "full")
+"""Suites that also run every probe, and say what theory promises."""

@@ -33,6 +33,11 @@ class Attack(ABC):
         return frozenset({"public", "queries"})
 
     @property
+    def effort(self) -> float:
+        """A rough cost, to tell how much time is left: 1e8 is about a minute."""
+        return 1e8
+
+    @property
     def observations(self) -> int:
         """How often the device must have sent each image; the worst case counts attacks that need one."""
         return 1

@@ -2,33 +2,162 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
-from attcem.attacks.base import Reconstruction
-from attcem.types import Scores
+from attcem.attacks.base import Attack, Reconstruction
+from attcem.attacks.decoder import Decoder
+
+REACHED = 18.0
+"""PSNR in dB that the attacks must reach on the undefended twin: below it they could not break anything."""
+
+Mean = Callable[..., float]
+"""mean(attack, metric="mse", first=None): over all images it attacked, or the first so many."""
 
 
-def adequacy_flags(
-    attacks: Mapping[str, Reconstruction],
-    *,
-    worst: Scores,
-    mean_image: Scores,
-    accuracy: float,
-    classes: int,
-    undefended: bool,
-) -> list[str]:
-    """Sentences for the top of the report; none if there is nothing to doubt."""
+@dataclass(frozen=True)
+class Evidence:
+    """What the checks look at: the attacks, their guesses and scores, and what is known of the victim."""
+
+    suite: Mapping[str, Attack]
+    guesses: Mapping[str, Reconstruction]
+    mean: Mean
+    accuracy: float
+    classes: int
+    undefended: bool
+    frozen: bool = False
+    """Whether a release that should be random came out the same twice."""
+    twin_psnr: float | None = None
+    """What the same suite reached on the same network trained without defence, if that was audited."""
+
+    def best(self, names: list[str], first: int | None = None) -> float:
+        """The lowest mean MSE of some attacks."""
+        return min(self.mean(name, first=first) for name in names)
+
+    def once(self) -> list[str]:
+        """The attacks that count for the worst case."""
+        return [name for name, attack in self.suite.items() if attack.observations == 1]
+
+
+def cut_short(seen: Evidence) -> list[str]:
+    """An attack that doubts itself, most often because its own loss was still falling."""
     doubtful: dict[str, list[str]] = {}
-    for name, attack in attacks.items():
-        for warning in attack.warnings:
+    for name in seen.suite:
+        for warning in seen.guesses[name].warnings:
             doubtful.setdefault(warning, []).append(name)
-    flags = [f"{', '.join(names)}: {warning}" for warning, names in doubtful.items()]
-    if worst.mse > 1.02 * mean_image.mse:
-        flags.append(
-            f"the attacks (MSE {worst.mse:.4f}) do worse than the mean image ({mean_image.mse:.4f}): they failed"
-        )
-    elif undefended and worst.mse > 0.5 * mean_image.mse:
-        flags.append(f"the attacks barely break the undefended network (MSE {worst.mse:.4f}): too weak to judge by")
-    if accuracy < 2 / classes:
-        flags.append(f"accuracy {accuracy:.3f} is near chance ({1 / classes:.3f}): the network does not serve its task")
-    return flags
+    return [f"{', '.join(names)}: {warning}" for warning, names in doubtful.items()]
+
+
+def failed(seen: Evidence) -> list[str]:
+    """The worst case is no better than the free attack, or barely breaks a network that hides nothing."""
+    worst, free = seen.best(seen.once()), seen.mean("mean_image")
+    if worst > 1.02 * free:
+        return [f"the attacks (MSE {worst:.4f}) do worse than the mean image ({free:.4f}): they failed"]
+    if seen.undefended and worst > 0.5 * free:
+        return [f"the attacks barely break the undefended network (MSE {worst:.4f}): too weak to judge by"]
+    return []
+
+
+def useless_on_undefended(seen: Evidence) -> list[str]:
+    """An attack that loses to the mean image where nothing is hidden is broken."""
+    if not seen.undefended:
+        return []
+    broken = [
+        name
+        for name, attack in seen.suite.items()
+        if "queries" in attack.needs and seen.mean(name) > seen.mean("mean_image", first=len(seen.guesses[name].images))
+    ]
+    return [f"{', '.join(broken)}: worse than the mean image on an undefended network, so not to be relied on"] * bool(
+        broken
+    )
+
+
+def larger_is_better(seen: Evidence) -> list[str]:
+    """The largest decoder still gains: a larger one may gain more."""
+    plain = {
+        name: attack.channels**2 * attack.blocks
+        for name, attack in seen.suite.items()
+        if isinstance(attack, Decoder) and attack.plain
+    }
+    if len(plain) < 2:
+        return []
+    *smaller, largest = sorted(plain, key=plain.__getitem__)
+    gain = 1 - seen.mean(largest) / seen.best(smaller)
+    return [f"{largest} beats every smaller decoder by {gain:.0%}: a still larger one may find more"] * (gain > 0.05)
+
+
+def masked_gradients(seen: Evidence) -> list[str]:
+    """Whoever has the gradients does worse than who only queries."""
+    with_gradients = [name for name in seen.once() if "gradients" in seen.suite[name].needs]
+    queries = [name for name in seen.once() if seen.suite[name].needs <= {"public", "queries"}]
+    if not with_gradients or not queries:
+        return []
+    first = min(len(seen.guesses[name].images) for name in with_gradients)
+    white, query = seen.best(with_gradients, first), seen.best(queries, first)
+    words = f"attacks with gradients (MSE {white:.4f}) do worse than those without ({query:.4f}) on the same images"
+    return [f"{words}: gradients may be masked, or the optimisation is too short"] * (white > 1.05 * query)
+
+
+def blind_is_better(seen: Evidence) -> list[str]:
+    """Whoever may not even query does better than who may."""
+    blind = [name for name in seen.once() if "queries" not in seen.suite[name].needs]
+    others = [name for name in seen.once() if name not in blind]
+    if not blind or not others or seen.best(blind) > 0.98 * seen.best(others):
+        return []
+    return [f"{', '.join(blind)}, without access to the device, beats the attacks that query it: those are too weak"]
+
+
+def not_random(seen: Evidence) -> list[str]:
+    """Noise that the defence promises is missing from what was attacked."""
+    return ["the same image was released twice without any difference: the noise is missing"] * seen.frozen
+
+
+def weak_on_the_twin(seen: Evidence) -> list[str]:
+    """The same suite could not break the same network without defence."""
+    if seen.twin_psnr is None or seen.twin_psnr >= REACHED:
+        return []
+    return [
+        f"on the undefended twin the attacks reach {seen.twin_psnr:.1f} dB, below {REACHED:g}: too weak to judge by"
+    ]
+
+
+def near_chance(seen: Evidence) -> list[str]:
+    """A network that does not serve its task hides nothing worth hiding."""
+    words = f"accuracy {seen.accuracy:.3f} is near chance ({1 / seen.classes:.3f}): the network does not serve its task"
+    return [words] * (seen.accuracy < 2 / seen.classes)
+
+
+CHECKS: tuple[Callable[[Evidence], list[str]], ...] = (
+    cut_short,
+    failed,
+    useless_on_undefended,
+    larger_is_better,
+    masked_gradients,
+    blind_is_better,
+    not_random,
+    weak_on_the_twin,
+    near_chance,
+)
+
+
+def adequacy_flags(seen: Evidence) -> list[str]:
+    """Sentences for the top of the report; none if there is nothing to doubt."""
+    return [flag for check in CHECKS for flag in check(seen)]
+
+
+def curves(suite: Mapping[str, Attack], mean: Mean) -> dict[str, dict[str, float]]:
+    """MSE against how often an image was sent, and against how many public images the attacker owns."""
+    decoders = {name: attack for name, attack in suite.items() if isinstance(attack, Decoder)}
+    found = {option: curve(decoders, option, mean) for option in ("repeats", "pairs")}
+    return {option: points for option, points in found.items() if len(points) > 1}
+
+
+def curve(decoders: Mapping[str, Decoder], option: str, mean: Mean) -> dict[str, float]:
+    """The decoders that differ in one option, and the plain one of their size."""
+    usual = getattr(Decoder(1, 1), option)
+    sizes = {(a.channels, a.blocks) for a in decoders.values() if getattr(a, option) != usual}
+    return {
+        str(getattr(attack, option) or "all"): mean(name)
+        for name, attack in decoders.items()
+        if getattr(attack, option) != usual or (attack.plain and (attack.channels, attack.blocks) in sizes)
+    }

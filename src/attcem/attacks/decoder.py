@@ -82,6 +82,20 @@ class Decoder(Attack):
         return super().needs | (frozenset({"labels", "logits"}) if self.class_aware else frozenset())
 
     @property
+    def plain(self) -> bool:
+        """Whether only its size tells it from others."""
+        return self == Decoder(
+            self.channels, self.blocks, self.attention, lr=self.lr, batch=self.batch, cycle=self.cycle,
+            doublings=self.doublings, tolerance=self.tolerance,
+        )  # fmt: skip
+
+    @property
+    def effort(self) -> float:
+        """Multiplications, about: steps times weights."""
+        steps = self.cycle * (2 ** (self.doublings + 1) - 1)
+        return steps * (1e4 + self.channels**2 * self.blocks) * (1.5 if self.loss == "mse_ssim" else 1.0)
+
+    @property
     def observations(self) -> int:
         """As many as it averages."""
         return self.repeats
@@ -122,11 +136,11 @@ class Inversion:
     """An inverter in training: its data, its optimiser, its best weights so far."""
 
     def __init__(self, settings: Decoder, view: View, seed: int) -> None:
-        if view.oracle is None or view.cloud is None:
+        if view.oracle is None:
             raise ValueError(
                 "a decoder learns from queries: choose a threat model that grants them, query or white_box"
             )
-        self.settings, self.cloud, self.device = settings, view.cloud, view.targets.device
+        self.settings, self.view, self.device = settings, view, view.targets.device
         self.loss, self.plateaued = look_up("loss", settings.loss, LOSSES), False
         own, held_out = hold_out(owned(settings, view.public), seed)
         known = ("pairs", settings.pairs, settings.shifted, seed)
@@ -161,15 +175,15 @@ class Inversion:
     def class_residuals(self, own: Images) -> Float[Tensor, "classes c h w"]:
         """How the mean image of each class differs from that of all; nothing for a class nobody has seen."""
         pixels, mean = own.pixels(), own.pixels().mean(0)
-        with torch.no_grad():
-            classes = self.cloud(self.held_recording(torch.zeros(1, dtype=torch.long, device=self.device))).shape[1]
+        classes = self.logits(self.view.targets[:1]).shape[1]
         rows = [pixels[own.y == c].mean(0) - mean if (own.y == c).any() else 0 * mean for c in range(classes)]
         return torch.stack(rows).to(self.device)
 
     def logits(self, released: Released) -> Float[Tensor, "b classes"]:
         """Log-probabilities as the cloud sees them."""
+        assert self.view.cloud is not None, "whoever is aware of classes has the cloud half"
         with torch.no_grad():
-            return self.cloud(released).log_softmax(1).clamp_min(-20)
+            return self.view.cloud(released).log_softmax(1).clamp_min(-20)
 
     def read(self, released: Released) -> Tensor:
         """The latent as it came, or with a plane for every logit."""

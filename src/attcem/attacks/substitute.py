@@ -1,0 +1,298 @@
+"""Substitute attack: without a single query, guess the encoder from what it must do, then invert the guess."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, count, islice
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
+
+from attcem.attacks.base import Attack, Reconstruction
+from attcem.attacks.decoder import Decoder
+from attcem.attacks.inverter import identity
+from attcem.attacks.pairs import hold_out
+from attcem.data.loader import Augment, Loader
+from attcem.progress import bar, say
+from attcem.types import Latent, Recording, Released, View
+
+Encoder = Callable[[Float[Tensor, "b c h w"]], Latent]
+
+RESENT, BEYOND = 256, 5.0
+"""Targets sent twice to measure the noise; standard deviations of it by which a value may leave its range."""
+
+DIRECTIONS, COMPONENTS = 32, 64
+"""Random directions along which latents are compared; principal components of them that are compared as a whole."""
+
+NATURAL = 0.25
+"""Pictures whose mean, patch spectrum and roughness differ by less than this are of the same kind."""
+
+
+@dataclass(frozen=True)
+class Substitute(Attack):
+    """Trains encoders that serve the cloud half and send latents like the observed ones, and inverts those.
+
+    For an attacker that may neither query nor see the device: pseudo-clients (PCAT, Gao and Zhang 2023) whose latents
+    are matched to the observed (as in SDAR, Zhu et al. 2023). The inverter is trained on several such encoders, so it
+    commits itself to what they agree on. A latent that may be read as a picture is inverted as one instead. How noisy
+    the release is, the attacker learns from a second send of some targets.
+    """
+
+    inverter: Decoder = field(default_factory=lambda: Decoder(64, 4, cycle=400, doublings=1))
+    members: int = 2
+    """Encoders to train."""
+    channels: int = 32
+    steps: int = 300
+    batch: int = 64
+    lr: float = 2e-3
+    likeness: float = 1.0
+    """Weight of likeness to the observed latents against serving the cloud."""
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Labelled public images and the cloud half: no queries, no weights."""
+        return frozenset({"public", "labels", "logits"})
+
+    def brief(self) -> Substitute:
+        """One encoder, a few steps."""
+        return replace(self, inverter=Decoder(16, 1).brief(), members=1, steps=20)
+
+    def __call__(self, view: View, *, seed: int = 0, progress: bool = False) -> Reconstruction:
+        """Settle for encoders, learn to invert them, invert the targets."""
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            observed = Observed.of(view)
+            if observed.silent:
+                mean = view.public.pixels().mean(0).to(view.targets.device)
+                return Reconstruction(mean.expand(len(view.targets), -1, -1, -1).contiguous())
+            encoders = as_picture(view, observed) or self.substitutes(view, observed, seed, progress)
+            pretended = View(view.public, Pretended(encoders, observed.noise), view.targets, view.cloud)
+            found = self.inverter(pretended, seed=seed, progress=progress)
+        return Reconstruction(found.images, found.curve)
+
+    def substitutes(self, view: View, observed: Observed, seed: int, progress: bool = False) -> list[Encoder]:
+        """So many encoders, each trained from another start."""
+        own, _ = hold_out(view.public, seed)
+        moved, where = Augment(crop=2, flip=True), view.targets.device
+        likeness, found = Likeness(observed.latents), list[Encoder]()
+        for member in range(self.members):
+            network = Network(own.shape, observed, self.channels).to(where)
+            loader = Loader(own, self.batch, device=where, augment=moved, seed=seed + member)
+            found.append(self.train(network, loader, view, observed, likeness, progress))
+        return found
+
+    def train(
+        self, network: Network, loader: Loader, view: View, observed: Observed, likeness: Likeness, progress: bool
+    ) -> Network:
+        """Cross-entropy through the cloud + likeness · distance to the observed latents of the predicted classes."""
+        assert view.cloud is not None
+        optimiser = torch.optim.Adam(network.parameters(), self.lr, betas=(0.9, 0.99))
+        batches = chain.from_iterable(map(loader.epoch, count()))
+        with bar("substitute encoder", self.steps, unit_size=self.batch, shown=progress) as show:
+            for step, (x, y) in enumerate(islice(batches, self.steps)):
+                share = step / self.steps
+                rate = self.lr * min(1.0, 10 * share + 0.05) * (1 + math.cos(math.pi * share)) / 2
+                optimiser.param_groups[0]["lr"] = rate
+                clean = network(x)
+                released = clean + observed.noise * torch.randn_like(clean)
+                logits = view.cloud(released)
+                task, classes = F.cross_entropy(logits, y), logits.argmax(1)
+                unlike = likeness(released, observed.like(classes), classes)
+                optimiser.zero_grad(set_to_none=True)
+                (task + self.likeness * unlike).backward()
+                optimiser.step()
+                show(step + 1, task=task.item(), unlike=unlike.item())
+        say(f"substitute encoder: task loss {task.item():.3f}, distance {unlike.item():.3f}", shown=progress)
+        return network.eval()
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What the attacker has seen on the wire: latents, how noisy they are, and what the cloud makes of them."""
+
+    latents: Released
+    noise: Float[Tensor, "*latent"]
+    classes: Int64[Tensor, " n"]
+
+    @classmethod
+    @torch.no_grad()
+    def of(cls, view: View) -> Observed:
+        """The noise is the difference of two sends of the same images, over √2."""
+        if view.cloud is None:
+            raise ValueError("a substitute learns through the cloud half: give the view its cloud")
+        noise = torch.zeros_like(view.targets[0])
+        if view.resend is not None:
+            again = view.resend(min(RESENT, len(view.targets)))
+            variance = (again - view.targets[: len(again)]).square().mean(0) / 2
+            noise = (variance.mean((-2, -1), keepdim=True) if variance.ndim == 3 else variance).sqrt().expand_as(noise)
+        classes = torch.cat([view.cloud(part).argmax(1) for part in view.targets.split(256)])
+        return cls(view.targets, noise, classes)
+
+    @property
+    def silent(self) -> bool:
+        """Whether the latents vary no more than the noise does."""
+        total, noise = self.latents.var(0, correction=0).sum(), self.noise.square().sum()
+        return bool(total <= (1 + 4 * math.sqrt(2 / self.latents.numel())) * noise + 1e-12)
+
+    @property
+    def squash(self) -> Callable[[Tensor], Tensor]:
+        """The activation that the observed range betrays."""
+        slack = BEYOND * self.noise.max()
+        low, high = self.latents.min() + slack, self.latents.max() - slack
+        if high <= 1 and self.latents.max() > 0.5 and low >= -1:
+            return torch.sigmoid if low >= 0 else torch.tanh
+        return torch.relu if low >= 0 else identity
+
+    def like(self, classes: Int64[Tensor, " b"]) -> Released:
+        """Latents drawn at random, of these predicted classes where any was seen."""
+        same = (classes[:, None] == self.classes).float()
+        same[same.sum(1) == 0] = 1.0
+        return self.latents[torch.multinomial(same, 1)[:, 0]]
+
+
+class Likeness:
+    """Distance of released latents from observed ones: mean, sliced Wasserstein of neighbourhoods and of the whole."""
+
+    def __init__(self, latents: Released) -> None:
+        self.mean = latents.mean(0)
+        within = [0, *range(2, latents.ndim)]
+        self.std = (latents - self.mean).square().mean(within, keepdim=True)[0].sqrt().clamp_min(1e-6)
+        flat = ((latents - self.mean) / self.std).flatten(1)
+        _, size, axes = torch.pca_lowrank(flat, q=min(COMPONENTS, *flat.shape), center=False)
+        # Divided by the root of its deviation, a component counts more than noise and less than its whole variance.
+        self.axes = axes / (size / math.sqrt(len(flat))).clamp_min(1e-3).sqrt()
+
+    def __call__(self, released: Released, seen: Released, classes: Int64[Tensor, " b"]) -> Float[Tensor, ""]:
+        """Latents of the same (predicted) classes in the same order are compared, class by class."""
+        mine, theirs = ((z - self.mean) / self.std for z in (released, seen))
+        whole = unit_columns(self.axes.shape[1], DIRECTIONS).to(mine)
+        pairs = [tuple((z.flatten(1) @ self.axes @ whole)[..., None] for z in (mine, theirs))]
+        if mine.ndim == 4:
+            reach = min(3, *mine.shape[2:])
+            filters = unit_columns(mine.shape[1] * reach**2, DIRECTIONS).T.to(mine)
+            filters = filters.reshape(DIRECTIONS, mine.shape[1], reach, reach)
+            apart = 1 + int(torch.randint(2, ())) * (min(mine.shape[2:]) > 2 * (reach - 1))
+            pairs.append(tuple(F.conv2d(z, filters, dilation=apart).flatten(2) for z in (mine, theirs)))
+        return mine.mean(0).square().mean() + sum(wasserstein(a, b, classes) for a, b in pairs)
+
+
+def wasserstein(
+    a: Float[Tensor, "b d l"], b: Float[Tensor, "b d l"], classes: Int64[Tensor, " b"]
+) -> Float[Tensor, ""]:
+    """Squared 2-Wasserstein distance along each direction d, within each class: sorted values are paired."""
+    apart = 2 * max(a.detach().abs().max().item(), b.abs().max().item()) + 1
+    offset = (apart * classes.to(a))[:, None, None]
+    first, second = ((z + offset).transpose(0, 1).flatten(1).sort(1).values for z in (a, b))
+    return (first - second).square().mean()
+
+
+def unit_columns(rows: int, columns: int) -> Float[Tensor, "rows columns"]:
+    """Random directions."""
+    return F.normalize(torch.randn(rows, columns), dim=0)
+
+
+class Network(nn.Module):
+    """A substitute encoder: 3×3 convolutions, halving the picture down to the latent's grid."""
+
+    def __init__(self, image: tuple[int, int, int], observed: Observed, channels: int) -> None:
+        super().__init__()
+        latent, (width, *sides) = observed.latents.shape[1:], image
+        self.squash = observed.squash
+        grid = list(latent[1:]) if len(latent) == 3 else [4, 4]
+        layers: list[nn.Module] = [*convolution(width, channels)]
+        width = channels
+        while all(side >= 2 * cells for side, cells in zip(sides, grid, strict=True)):
+            wider = min(2 * width, 4 * channels)
+            layers += [nn.MaxPool2d(2, ceil_mode=True), *convolution(width, wider)]
+            width, sides = wider, [math.ceil(side / 2) for side in sides]
+        if sides != grid:
+            layers.append(nn.AdaptiveAvgPool2d((grid[0], grid[1])))
+        if len(latent) == 3:
+            last: list[nn.Module] = [nn.Conv2d(width, latent[0], 3, padding=1)]
+        else:
+            flat = nn.Linear(width * math.prod(grid), math.prod(latent))
+            last = [nn.Flatten(), flat, nn.Unflatten(1, tuple(latent))]
+        self.layers = nn.Sequential(*layers, *last)
+
+    def forward(self, x: Float[Tensor, "b c h w"]) -> Latent:
+        """Clean latents."""
+        return self.squash(self.layers(x - 0.5))
+
+
+def convolution(narrow: int, wide: int) -> tuple[nn.Module, ...]:
+    """One layer as most backbones have it."""
+    return nn.Conv2d(narrow, wide, 3, padding=1), nn.BatchNorm2d(wide), nn.ReLU()
+
+
+class Pretended:
+    """An oracle that the attacker made: each image is encoded by one of its encoders, and the noise is added."""
+
+    def __init__(self, encoders: Sequence[Encoder], noise: Float[Tensor, "*latent"]) -> None:
+        self.encoders, self.noise = encoders, noise
+
+    @torch.no_grad()
+    def encode(self, x: Float[Tensor, "b c h w"]) -> Latent:
+        """Clean latents, each by an encoder drawn at random."""
+        drawn = torch.randint(len(self.encoders), (len(x),)).to(x.device)
+        latents = x.new_empty(len(x), *self.noise.shape)
+        for number, encoder in enumerate(self.encoders):
+            if (drawn == number).any():
+                latents[drawn == number] = encoder(x[drawn == number])
+        return latents
+
+    def release(self, z: Latent, repeats: int) -> Released:
+        """The mean of so many noisy copies."""
+        return z + self.noise * torch.randn_like(z) / math.sqrt(repeats)
+
+    def __call__(self, x: Float[Tensor, "b c h w"], repeats: int = 1) -> Released:
+        """What the device might send."""
+        return self.release(self.encode(x), repeats)
+
+    def record(self, batches: Iterable[Float[Tensor, "b c h w"]]) -> Recording:
+        """Encoded once, released afresh."""
+        latents = torch.cat([self.encode(x) for x in batches])
+        return lambda index, repeats=1: self.release(latents[index], repeats)
+
+
+@torch.no_grad()
+def as_picture(view: View, observed: Observed) -> list[Encoder]:
+    """The encoder that would send pictures as they are, or stretched, if the observed latents look like that."""
+    (colours, height, width), latent = view.public.shape, tuple(observed.latents.shape[1:])
+    fold = math.isqrt(latent[0] // colours) if len(latent) == 3 else 0
+    if fold < 1 or latent != (colours * fold**2, height / fold, width / fold):
+        return []
+    pixels = view.public.pixels().to(view.targets.device)
+    plain = F.pixel_unshuffle(pixels, fold)
+    each = [0, 2, 3]
+    signal = (observed.latents.var(each, correction=0) - observed.noise.square().mean((1, 2))).clamp_min(0)
+    scale = (signal / plain.var(each, correction=0).clamp_min(1e-8)).sqrt()[:, None, None]
+    offset = observed.latents.mean(each)[:, None, None] - scale * plain.mean(each)[:, None, None]
+    for gain, shift in ((torch.ones_like(scale), torch.zeros_like(offset)), (scale, offset)):
+        sent = gain * plain + shift
+        sent = sent + observed.noise * torch.randn_like(sent)
+        if unnatural(F.pixel_shuffle(observed.latents, fold), F.pixel_shuffle(sent, fold)) < NATURAL:
+            return [lambda x, gain=gain, shift=shift: gain * F.pixel_unshuffle(x, fold) + shift]  # type: ignore[misc]
+    return []
+
+
+def unnatural(pictures: Float[Tensor, "n c h w"], natural: Float[Tensor, "m c h w"]) -> float:
+    """The largest difference of mean (in deviations), log spectrum of 4×4 patches, and log roughness."""
+    level = (pictures.mean(0) - natural.mean(0)).abs().mean() / natural.std().clamp_min(1e-6)
+    spectrum, rough = ((f(pictures) / f(natural)).log().abs().mean() for f in (patch_spectrum, roughness))
+    return max(level.item(), spectrum.item(), rough.item())
+
+
+def patch_spectrum(x: Float[Tensor, "n c h w"], side: int = 4) -> Float[Tensor, " d"]:
+    """Variances of patches along their principal components, smallest first."""
+    patches = F.unfold(x, side, stride=side).transpose(1, 2).flatten(0, 1)
+    spectrum = torch.linalg.eigvalsh(patches.T.cov().double())
+    return spectrum.clamp_min(1e-4 * spectrum.mean().clamp_min(1e-8)).to(x)
+
+
+def roughness(x: Float[Tensor, "n c h w"]) -> Float[Tensor, ""]:
+    """Mean absolute difference of neighbouring pixels."""
+    return (x.diff(dim=2).abs().mean() + x.diff(dim=3).abs().mean()).clamp_min(1e-6)

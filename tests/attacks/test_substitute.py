@@ -1,0 +1,170 @@
+from dataclasses import replace
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from attcem.attacks import BASELINES
+from attcem.attacks.decoder import Decoder
+from attcem.attacks.inverter import identity
+from attcem.attacks.substitute import Network, Observed, Pretended, Substitute, as_picture, wasserstein
+from attcem.defences import Noise, Undefended
+from attcem.metrics import METRICS
+from attcem.models import Split
+from attcem.threat import build_view
+from tests.conftest import shrink
+from tests.probes import Nothing, Pixels, split_with
+
+BRIEF = Substitute().brief()
+TINY = Substitute(Decoder(8, 1, cycle=10, doublings=0), members=2, channels=8, steps=4)
+
+
+@pytest.fixture(scope="module")
+def pictures(fashion):
+    return shrink(fashion, private=10, validation=10, public=1500, test=100)
+
+
+def view_of(encoder, pictures, guard=None, threat="black_box"):
+    return build_view(split_with(encoder), guard or Undefended(), pictures, images=100, threat=threat)
+
+
+def errors(attack, view, truth):
+    found = attack(view, seed=0).images
+    assert found.shape == truth.pixels().shape and found.min() >= 0 and found.max() <= 1
+    mean = view.public.pixels().mean(0).expand_as(found)
+    return [METRICS["mse"](guess, truth.pixels()).mean().item() for guess in (found, mean)]
+
+
+def test_breaks_the_identity_encoder(pictures):
+    mse, _ = errors(BRIEF, *view_of(Pixels(), pictures))
+    assert mse < 1e-3
+
+
+@pytest.mark.parametrize("guard", [Undefended(), Noise(0.1)])
+def test_a_constant_encoder_leaves_the_mean_image(guard, pictures):
+    view, truth = view_of(Nothing(), pictures, guard)
+    assert torch.equal(BRIEF(view).images, BASELINES["mean_image"](view, truth.y))
+
+
+def test_noise_that_drowns_the_latent_leaves_the_mean_image(pictures):
+    mse, mean = errors(BRIEF, *view_of(Pixels(), pictures, Noise(1000)))
+    assert mse > 0.97 * mean
+
+
+class Shrunk(nn.Module):
+    def forward(self, x):
+        return F.avg_pool2d(x, 4)
+
+
+def test_an_encoder_that_was_never_queried_is_inverted(pictures):
+    """A picture four times smaller, and a cloud that tells clothes from it: what serves the cloud must be that."""
+    victim = split_with(Shrunk())
+    z, labels = Shrunk()(pictures.public.pixels()).flatten(1), F.one_hot(pictures.public.y, 10).float()
+    away = z - z.mean(0)
+    weight = 5 * torch.linalg.solve(away.T @ away + 10 * torch.eye(49), away.T @ labels).T
+    with torch.no_grad():
+        victim.decoder[1].weight.copy_(weight)
+        victim.decoder[1].bias.copy_(-weight @ z.mean(0))
+    view, truth = build_view(victim, Noise(0.05), pictures, images=100, threat="black_box")
+    attack = replace(BRIEF, channels=8, steps=80)
+    mse, mean = errors(attack, view, truth)
+    assert mse < 0.6 * mean
+
+
+def test_neither_oracle_nor_device_is_used(network, small):
+    view, _ = build_view(network, Noise(0.05), small, images=60, threat="white_box")
+    blind = replace(view, oracle=None, device=None, notes={})
+    assert TINY.needs == {"public", "labels", "logits"}
+    assert torch.equal(TINY(view, seed=0).images, TINY(blind, seed=0).images)
+    assert not torch.equal(TINY(view, seed=0).images, TINY(view, seed=1).images)
+    assert not view.notes, "what was learned about a substitute is not about the device"
+
+
+@pytest.mark.parametrize("sigma", [0.0, 0.3])
+def test_the_noise_is_measured_from_a_second_send(sigma, pictures):
+    view, _ = view_of(Pixels(), pictures, Noise(sigma))
+    noise = Observed.of(view).noise
+    assert noise.shape == (1, 28, 28)
+    torch.testing.assert_close(noise, torch.full_like(noise, sigma), rtol=0.05, atol=1e-6)
+
+
+@pytest.mark.parametrize("squash", [torch.sigmoid, torch.tanh, torch.relu, identity])
+@pytest.mark.parametrize("sigma", [0.0, 0.1])
+def test_the_activation_is_guessed_from_the_range(squash, sigma):
+    latents = squash(3 * torch.randn(200, 4, 7, 7))
+    seen = Observed(latents + sigma * torch.randn_like(latents), torch.full((4, 7, 7), sigma), torch.zeros(200).long())
+    assert seen.squash is squash
+
+
+def test_latents_are_drawn_of_the_class_asked_for_where_there_are_any():
+    seen = Observed(torch.arange(6.0)[:, None], torch.zeros(1), torch.tensor([0, 0, 1, 1, 1, 2]))
+    assert seen.like(torch.tensor([2, 2, 2])).flatten().tolist() == [5, 5, 5]
+    assert seen.like(torch.full((50,), 1)).unique().tolist() == [2, 3, 4]
+    assert len(seen.like(torch.full((200,), 9)).unique()) == 6
+
+
+def test_wasserstein_distance_pairs_sorted_values_within_classes():
+    a, classes = torch.randn(40, 3, 2), torch.arange(40) % 4
+    assert wasserstein(a, a + 0.5, classes).item() == pytest.approx(0.25, rel=1e-3)
+    swapped = a[torch.arange(40).roll(4)]  # the same class at every place
+    assert wasserstein(a, swapped, classes) < 1e-10
+    shifted = a + 5 * classes[:, None, None]
+    assert wasserstein(shifted, shifted[torch.arange(40).roll(1)], classes) > 1
+    one = torch.zeros_like(classes)
+    assert wasserstein(shifted, shifted[torch.arange(40).roll(1)], one) < 1e-8
+
+
+class Folded(nn.Module):
+    def __init__(self, stretch=1.0, offset=0.0):
+        super().__init__()
+        self.stretch, self.offset = stretch, offset
+
+    def forward(self, x):
+        return self.stretch * F.pixel_unshuffle(x, 2) + self.offset
+
+
+class Mixed(nn.Module):
+    def forward(self, x):
+        mixing = torch.linalg.qr(torch.randn(784, 784, generator=torch.Generator().manual_seed(0))).Q
+        return (x.flatten(1) @ mixing).reshape(x.shape)
+
+
+@pytest.mark.parametrize("encoder", [Pixels(), Folded(), Folded(3.0, -1.0)])
+@pytest.mark.parametrize("sigma", [0.0, 0.1])
+def test_a_latent_that_is_a_picture_is_taken_for_one(encoder, sigma, pictures):
+    view, truth = view_of(encoder, pictures, Noise(sigma))
+    (guessed,) = as_picture(view, Observed.of(view))
+    x = truth.pixels()
+    assert (guessed(x) - encoder(x)).square().mean() < 0.02 * encoder(x).var()
+
+
+@pytest.mark.parametrize("encoder", [Mixed(), Shrunk(), Nothing()])
+def test_a_latent_that_is_none_is_not(encoder, pictures):
+    view, _ = view_of(encoder, pictures)
+    assert as_picture(view, Observed.of(view)) == []
+
+
+@pytest.mark.parametrize("latent", [(8, 7, 7), (3, 28, 28), (5, 10, 9), (2, 40, 40), (6, 2, 2), (50,), (5, 7)])
+def test_a_substitute_sends_latents_of_any_shape(latent):
+    seen = Observed(torch.randn(10, *latent), torch.zeros(latent), torch.zeros(10).long())
+    assert Network((1, 28, 28), seen, 8)(torch.rand(4, 1, 28, 28)).shape == (4, *latent)
+
+
+def test_a_pretended_oracle_draws_among_its_encoders_and_adds_the_noise():
+    x = torch.rand(600, 1, 4, 4)
+    oracle = Pretended([lambda x: x, lambda x: -x], torch.full((1, 4, 4), 0.5))
+    latents = oracle.encode(x)
+    same, opposite = ((latents == sign * x).all((1, 2, 3)) for sign in (1, -1))
+    assert (same | opposite).all() and 200 < same.sum() < 400
+    recording = Pretended([lambda x: x], torch.full((1, 4, 4), 0.5)).record(x.split(200))
+    index = torch.arange(0, 600, 2)
+    for repeats, expected in ((1, 0.5), (4, 0.25)):
+        assert (recording(index, repeats) - x[index]).std().item() == pytest.approx(expected, rel=0.05)
+
+
+def test_a_split_with_a_flat_latent_is_attacked_too(pictures):
+    encoder = nn.Sequential(nn.Flatten(), nn.Linear(784, 20))
+    victim = Split(encoder, nn.Linear(20, 10), latent_shape=(20,), classes=10)
+    view, truth = build_view(victim, Noise(0.1), pictures, images=30, threat="black_box")
+    assert TINY(view).images.shape == truth.pixels().shape

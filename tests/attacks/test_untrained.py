@@ -1,0 +1,87 @@
+"""Untrained generators: they start at the mean image, keep to their own target, and stop where public images say."""
+
+from dataclasses import replace
+from itertools import islice
+
+import pytest
+import torch
+
+from attcem.attacks import BASELINES
+from attcem.attacks.optimise import Match
+from attcem.attacks.untrained import Generators, Untrained, averages
+from attcem.data import Data
+from attcem.defences import Noise, Undefended
+from attcem.metrics import METRICS
+from attcem.threat import build_view
+from tests.conftest import shrink
+from tests.probes import Nothing, Pixels, split_with
+
+
+@pytest.fixture(scope="module")
+def pictures(fashion) -> Data:
+    return shrink(fashion, private=10, validation=10, public=1500, test=100)
+
+
+def attack_with(attack, encoder, data, guard=None):
+    view, truth = build_view(split_with(encoder), guard or Undefended(), data, images=100, threat="white_box")
+    found = attack(view, seed=0)
+    truth = truth[: len(found.images)]
+    assert found.images.min() >= 0 and found.images.max() <= 1
+    mean = METRICS["mse"](BASELINES["mean_image"](view, truth.y), truth.pixels()).mean().item()
+    return found, METRICS["mse"](found.images, truth.pixels()).mean().item(), mean
+
+
+def test_breaks_the_identity_encoder(pictures):
+    _, mse, _ = attack_with(Untrained().brief(), Pixels(), pictures)
+    assert mse < 1e-3
+
+
+def test_a_constant_encoder_leaves_the_mean_image(pictures):
+    found, _, _ = attack_with(replace(Untrained().brief(), steps=5), Nothing(), pictures)
+    mean = pictures.public.pixels().mean(0).expand_as(found.images)
+    torch.testing.assert_close(found.images, mean)
+    assert not found.warnings
+
+
+def test_noise_that_drowns_the_latent_leaves_the_mean_image(pictures):
+    _, mse, mean = attack_with(replace(Untrained().brief(), steps=40, tuning=16), Pixels(), pictures, Noise(1000))
+    assert 0.97 * mean < mse < 1.2 * mean
+
+
+@pytest.mark.parametrize("shape", [(3, 32, 32), (1, 28, 28), (2, 5, 11), (1, 3, 3)])
+def test_generators_start_at_the_mean_image_of_any_shape(shape):
+    mean = torch.rand(shape)
+    torch.testing.assert_close(Generators(2, mean, 4)(), mean.expand(2, *shape))
+
+
+def test_a_target_moves_its_own_generator_only():
+    generators = Generators(3, torch.rand(1, 8, 8), 4)
+    torch.nn.init.normal_(generators.out.weight)
+    generators()[1].square().sum().backward()
+    for parameter in generators.parameters():
+        first, second, third = parameter.grad.chunk(3)
+        assert not first.any() and second.any() and not third.any()
+
+
+def test_the_average_follows_the_generators_slowly(pictures):
+    view, _ = build_view(split_with(Pixels()), Undefended(), pictures, images=2, threat="white_box")
+    mean = pictures.public.pixels().mean(0)
+    runs = [list(islice(averages(Match(view), view.targets, mean, 4, lr), 3)) for lr in (0.0, 0.1)]
+    torch.testing.assert_close(torch.stack(runs[0]), mean.expand(3, 2, *mean.shape))
+    first, second, third = runs[1]
+    torch.testing.assert_close(second, first)  # after one step the generators have moved, their outputs are seen next
+    moved = (third - first).abs().max()
+    assert 0 < moved < 0.05
+
+
+def test_stops_where_public_images_are_best_and_says_when_that_is_the_end(pictures):
+    noisy, _, _ = attack_with(replace(Untrained().brief(), steps=150, tuning=8), Pixels(), pictures, Noise(0.5))
+    assert not noisy.warnings and min(noisy.curve) < 0.5 * noisy.curve[0]
+    short, _, _ = attack_with(replace(Untrained().brief(), steps=10), Pixels(), pictures)
+    assert "more steps" in short.warnings[0]
+
+
+def test_needs_the_weights(pictures):
+    view, _ = build_view(split_with(Pixels()), Undefended(), pictures, images=4, threat="query")
+    with pytest.raises(ValueError, match="white_box"):
+        Untrained().brief()(view)
