@@ -1,15 +1,20 @@
 """The audit: wired to the released graph, worst case per image, nothing lost on disk."""
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 import torch
 
 import attcem
-from attcem.assess import Judge, audit
-from attcem.attacks import Reconstruction
-from attcem.attacks.checks import adequacy_flags
+from attcem.assess import allowed, audit
+from attcem.assess.judge import Judge
+from attcem.attacks import ATTACKS, SUITES, Attack, Reconstruction
+from attcem.attacks.checks import Evidence, adequacy_flags, curves
+from attcem.attacks.decoder import Decoder
 from attcem.defences import Noise, Undefended
-from attcem.types import Result, Scores, Summary
+from attcem.metrics import Evaluator
+from attcem.types import GRANTS, Result, Summary
 from tests.probes import Blank
 
 
@@ -56,20 +61,93 @@ def test_a_missing_or_foreign_result_says_what_to_do(tmp_path):
         Result.load(tmp_path)
 
 
-def test_the_worst_case_is_taken_per_image(trained, small):
-    judge = Judge(trained, Undefended(), small.test[:2])
+@pytest.fixture(scope="module")
+def evaluator(small):
+    return Evaluator.train(small.private, small.classes, seed=0, progress=False)
+
+
+def test_the_worst_case_is_taken_per_image(evaluator, small):
+    judge = Judge(small.test[:2], evaluator)
     truth = small.test[:2].pixels()
-    judge.score("first", Reconstruction(torch.stack([truth[0], 1 - truth[1]])))
-    judge.score("second", Reconstruction(torch.stack([1 - truth[0], truth[1]])))
+    judge.score("first", torch.stack([truth[0], 1 - truth[1]]))
+    judge.score("second", torch.stack([1 - truth[0], truth[1]]))
     worst = judge.worst(["first", "second"])
     assert worst.mse == 0 and worst.psnr == 100 and worst.ssim == pytest.approx(1) and worst.reid_top1 == 1
+    assert worst.more["feature_distance"] == 0
     assert judge.summary("first").mse > 0.05
 
 
-def test_recognition_of_a_perfect_copy_is_the_networks_accuracy(trained, small):
-    judge = Judge(trained, Undefended(), small.test)
-    judge.score("copy", Reconstruction(small.test.pixels()))
-    assert judge.summary("copy").recon_acc == pytest.approx(attcem.evaluate(trained, Undefended(), small.test)[1])
+def test_an_attack_on_some_images_counts_for_those_only(evaluator, small):
+    judge = Judge(small.test[:20], evaluator)
+    truth = small.test[:20].pixels()
+    judge.score("all", torch.zeros_like(truth))
+    judge.score("some", truth[:5])
+    worst = judge.worst(["all", "some"])
+    assert judge.summary("some").mse == 0 and judge.summary("some").mse.n == 5
+    per_image = judge.per_image()["worst/mse"]
+    assert (per_image[:5] == 0).all() and (per_image[5:] > 0).all() and worst.mse.n == 20
+
+
+def test_a_mirrored_darkened_picture_is_seen_through(evaluator, small):
+    judge = Judge(small.test[:10], evaluator)
+    judge.score("mirrored", 0.2 + 0.5 * small.test[:10].pixels().flip(3))
+    found = judge.summary("mirrored")
+    assert found.mse > 0.02 and found.more["aligned_mse"] < 1e-4
+
+
+def test_recognition_is_that_of_an_independent_evaluator(evaluator, small):
+    judge = Judge(small.test, evaluator)
+    judge.score("copy", small.test.pixels())
+    judge.score("grey", torch.full_like(small.test.pixels(), 0.5))
+    assert judge.summary("copy").recon_acc > judge.summary("grey").recon_acc + 0.2
+
+
+def test_a_threat_model_without_queries_skips_what_needs_them_and_says_why(trained, small):
+    with pytest.raises(ValueError, match="no attack of this suite"):
+        audit(trained, Undefended(), small, suite="smoke", threat="black_box", progress=False)
+    suite = {"decoder": ATTACKS["decoder_small"], "white": ATTACKS["optimise_adam"]}
+    able, skipped = allowed(suite, GRANTS["query"])
+    assert list(able) == ["decoder"] and skipped == {"white": "it needs gradients and weights"}
+
+
+class Counted(Attack):
+    """Guesses grey, counts how often it was asked, and fails when told to."""
+
+    calls: ClassVar[list[str]] = []
+
+    def __init__(self, name, fails=False):
+        self.name, self.fails = name, fails
+
+    def __repr__(self):
+        return f"Counted({self.name})"
+
+    def brief(self):
+        return self
+
+    def __call__(self, view, *, seed=0, progress=False):
+        if self.fails:
+            raise KeyboardInterrupt
+        self.calls.append(self.name)
+        return Reconstruction(torch.full((len(view.targets), *view.public.shape), 0.5), [1.0, 0.5], ["doubt"])
+
+
+def test_an_interrupted_audit_goes_on_after_its_finished_attacks(trained, small, tmp_path, monkeypatch):
+    def go(fails):
+        monkeypatch.setitem(SUITES, "mine", {"a": Counted("a"), "b": Counted("b", fails)})
+        return audit(trained, Noise(0.1), small, suite="mine", images=20, keep=tmp_path, progress=False)
+
+    Counted.calls.clear()
+    with pytest.raises(KeyboardInterrupt):
+        go(fails=True)
+    resumed = go(fails=False)
+    assert Counted.calls == ["a", "b"]
+    for kept in tmp_path.iterdir():
+        kept.write_bytes(kept.read_bytes()[:100])
+    again = go(fails=False)
+    assert Counted.calls == ["a", "b", "a", "b"], "a file that is not whole is not taken for one"
+    assert again.to_json() == resumed.to_json() and resumed.flags[0] == "a, b: doubt"
+    audit(trained, Noise(0.1), small, suite="mine", images=20, seed=1, keep=tmp_path, progress=False)
+    assert Counted.calls[4:] == ["a", "b"], "another seed is another question"
 
 
 def test_unknown_suites_and_options_are_named(trained, small):
@@ -79,27 +157,59 @@ def test_unknown_suites_and_options_are_named(trained, small):
         audit(trained, Undefended(), small, imags=3)
 
 
-def scores(mse: float) -> Scores:
-    number = Summary(mse, mse, mse, 5)
-    return Scores(mse=number, psnr=number, ssim=number, recon_acc=number, reid_top1=number)
+def evidence(means, *, suite=None, covered=100, **known):
+    suite = suite or {"decoder": Decoder(32, 2)}
+    guesses = {name: Reconstruction(torch.zeros(covered, 1, 28, 28)) for name in suite}
+    settings = {"accuracy": 0.9, "classes": 10, "undefended": False} | known
+    return Evidence(suite, guesses, lambda name, metric="mse", first=None: means[name], **settings)
+
+
+class Blind(Counted):
+    """Does without queries."""
+
+    needs = frozenset({"public"})
+
+    def __init__(self):
+        super().__init__("blind")
+
+
+SIZES = {"small": Decoder(32, 2), "large": Decoder(96, 8)}
+WHITE = {"decoder": Decoder(32, 2), "optimise": ATTACKS["optimise_adam"]}
+BLIND = {"decoder": Decoder(32, 2), "substitute": Blind()}
 
 
 @pytest.mark.parametrize(
-    ("worst", "accuracy", "undefended", "warnings", "said"),
+    ("means", "known", "said"),
     [
-        (0.01, 0.9, True, [], None),
-        (0.05, 0.9, False, [], None),
-        (0.07, 0.9, False, [], "they failed"),
-        (0.05, 0.9, True, [], "too weak to judge by"),
-        (0.01, 0.15, True, [], "near chance"),
-        (0.01, 0.9, True, ["not done"], "decoder: not done"),
+        ({"decoder": 0.01}, {"undefended": True}, None),
+        ({"decoder": 0.05}, {}, None),
+        ({"decoder": 0.07}, {}, "they failed"),
+        ({"decoder": 0.05}, {"undefended": True}, "too weak to judge by"),
+        ({"decoder": 0.01}, {"accuracy": 0.15}, "near chance"),
+        ({"decoder": 0.01}, {"frozen": True}, "noise is missing"),
+        ({"decoder": 0.01}, {"twin_psnr": 12.0}, "undefended twin"),
+        ({"decoder": 0.01}, {"twin_psnr": 22.0}, None),
+        ({"small": 0.01, "large": 0.0096}, {"suite": SIZES}, None),
+        ({"small": 0.01, "large": 0.009}, {"suite": SIZES}, "a still larger one may find more"),
+        ({"small": 0.01, "large": 0.065}, {"suite": SIZES, "undefended": True}, "worse than the mean image"),
+        ({"decoder": 0.01, "optimise": 0.0104}, {"suite": WHITE}, None),
+        ({"decoder": 0.01, "optimise": 0.011}, {"suite": WHITE}, "gradients may be masked"),
+        ({"decoder": 0.02, "substitute": 0.03}, {"suite": BLIND}, None),
+        ({"decoder": 0.02, "substitute": 0.01}, {"suite": BLIND}, "without access to the device"),
     ],
 )
-def test_flags(worst, accuracy, undefended, warnings, said):
-    attack = Reconstruction(torch.zeros(1, 1, 28, 28), warnings=warnings)
-    settings = {"accuracy": accuracy, "classes": 10, "undefended": undefended}
-    flags = adequacy_flags({"decoder": attack}, worst=scores(worst), mean_image=scores(0.06), **settings)
+def test_flags(means, known, said):
+    flags = adequacy_flags(evidence(means | {"mean_image": 0.06}, **known))
     assert (len(flags) == 1 and said in flags[0]) if said else not flags
+
+
+def test_the_curves_collect_attacks_that_differ_in_one_thing():
+    suite = {
+        name: ATTACKS[name] for name in ("decoder_small", "decoder_repeat_4", "decoder_pairs_100", "decoder_medium")
+    }
+    means = {"decoder_small": 3.0, "decoder_repeat_4": 2.0, "decoder_pairs_100": 5.0, "decoder_medium": 1.0}
+    found = curves(suite, means.__getitem__)
+    assert found == {"repeats": {"1": 3.0, "4": 2.0}, "pairs": {"all": 3.0, "100": 5.0}}
 
 
 def test_a_summary_prints_and_computes_as_its_mean():

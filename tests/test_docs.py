@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import attcem
+import attcem.assess
 import attcem.data
 from attcem.attacks import SUITES
 from attcem.cli import build_parser
@@ -32,6 +33,8 @@ def quickly(monkeypatch, small, tmp_path):
         monkeypatch.setattr(module, "load_data", lambda *_, **__: small, raising=False)
     for suite in SUITES:
         monkeypatch.setitem(SUITES, suite, SUITES["smoke"])
+        monkeypatch.setitem(attcem.assess.SEEN, suite, 4_000)
+    monkeypatch.setattr(attcem.assess, "PROBED", ())
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from attcem.config import THREATS
 from attcem.configfile import UsageError, experiment_parser, explain, parse_experiment
 from attcem.listing import LISTS, preset_paths, print_list
 
@@ -61,20 +62,21 @@ def run(options: argparse.Namespace, rest: list[str]) -> None:
 
 def audit(options: argparse.Namespace, rest: list[str]) -> None:
     """Attack a trained run and write its result."""
-    from attcem.assess import audit
     from attcem.attacks import SUITES
     from attcem.config import with_options
-    from attcem.experiment import load_run, read_experiment, recorded
+    from attcem.experiment import audit_run, load_run, read_experiment
     from attcem.naming import look_up
 
     folder = Path(options.run)
     experiment = read_experiment(folder)
-    given = {name: getattr(options, name) for name in ("suite", "images", "seed") if getattr(options, name) is not None}
+    names = ("suite", "threat", "images", "seed")
+    given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     config = with_options(experiment.audit, given)
     look_up("suite", config.suite, SUITES)
-    model, guard, data = load_run(folder)
-    result = audit(model, guard, data, config, experiment=recorded(with_options(experiment, {"audit": config}), data))
-    result.save(folder)
+    try:
+        result = audit_run(folder, with_options(experiment, {"audit": config}), load_run(folder))
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("finished attacks are kept: the same command goes on after them") from None
     print_result(result, folder)
 
 
@@ -95,6 +97,16 @@ def report(options: argparse.Namespace, rest: list[str]) -> None:
     from attcem.report import load_results, write_report
 
     print(f"open {write_report(load_results(options.runs), options.out)}")
+
+
+def compare(options: argparse.Namespace, rest: list[str]) -> None:
+    """Defences at matched accuracy, with intervals and tests."""
+    from attcem.compare import FORMATS, compare, read_runs
+
+    found = compare(
+        read_runs(options.runs), metric=options.metric, at_accuracy=options.at_accuracy, against=options.against
+    )
+    print(FORMATS[options.format](found))
 
 
 def data_get(options: argparse.Namespace, rest: list[str]) -> None:
@@ -155,6 +167,7 @@ def build_parser() -> Parser:
     auditing = command("audit", audit)
     auditing.add_argument("run", help="a run's folder")
     auditing.add_argument("--suite", help="see `attcem list suites`")
+    auditing.add_argument("--threat", choices=list(THREATS), help="what the attacker has (default: the run's)")
     auditing.add_argument("--images", type=int, help="test images to reconstruct")
     auditing.add_argument("--seed", type=int, help="the attacker's seed")
 
@@ -166,6 +179,15 @@ def build_parser() -> Parser:
     reporting = command("report", report)
     reporting.add_argument("runs", nargs="+", help="run folders, or folders of them")
     reporting.add_argument("--out", default="report.html", help="the page to write")
+
+    comparing = command("compare", compare)
+    comparing.add_argument("runs", nargs="+", help="run folders, or folders of them")
+    comparing.add_argument("--at-accuracy", type=float, help="accuracy to compare at (default: the highest all reach)")
+    comparing.add_argument("--metric", choices=["mse", "ssim", "psnr"], default="mse", help="default: mse")
+    comparing.add_argument("--against", metavar="NAME", help="the reference defence (default: noise, or the first)")
+    comparing.add_argument(
+        "--format", choices=["text", "markdown", "csv", "json"], default="text", help="default: text"
+    )
 
     about_data = commands.add_parser("data", help="Data sets.")
     getting = command("get", data_get, about_data.add_subparsers(metavar="get", required=True, parser_class=Parser))

@@ -10,6 +10,9 @@ from attcem.naming import check_options
 
 C = TypeVar("C")
 
+THREATS = ("black_box", "query", "white_box")
+"""What the attacker has, each more than the last."""
+
 
 @dataclass(frozen=True)
 class DataConfig:
@@ -120,11 +123,13 @@ class AuditConfig:
 
     Args:
         suite: A suite of `attcem list suites`.
+        threat: What the attacker has: black_box (the latents), query (may ask the device), white_box (its weights).
         images: Number of test images to reconstruct; accuracy is always on all of them.
         seed: Seed of the attacker.
     """
 
     suite: str = "quick"
+    threat: Literal["black_box", "query", "white_box"] = "white_box"
     images: int = 1000
     seed: int = 0
 

@@ -24,7 +24,6 @@ def run(
     experiment: Experiment, out: str | Path | None = None, *, resume: bool = False, progress: bool = True
 ) -> tuple[Result, Path]:
     """Do an experiment in its folder and return what it found; a finished one is only read."""
-    from attcem.assess import audit
     from attcem.defences import build_defence
     from attcem.train import fit
 
@@ -38,9 +37,48 @@ def run(
     model = make_model(experiment, data)
     write_atomically(folder / "config.yaml", written.encode())
     fit(model, guard, data, experiment.train, seed=experiment.seed, out=folder, resume=resume, progress=progress)
-    result = audit(model, guard, data, experiment.audit, experiment=recorded(experiment, data), progress=progress)
+    return audit_run(folder, experiment, (model, guard, data), progress=progress), folder
+
+
+def audit_run(
+    folder: Path, experiment: Experiment, trained: tuple[Split, Defence, Data], *, progress: bool = True
+) -> Result:
+    """Attack what lies trained in a run's folder and write its result; an interrupted audit keeps finished attacks."""
+    from attcem.assess import audit, forget
+
+    model, guard, data = trained
+    result = audit(
+        model,
+        guard,
+        data,
+        experiment.audit,
+        experiment=recorded(experiment, data),
+        keep=folder / "audit",
+        twin=find_twin(folder, experiment),
+        progress=progress,
+    )
     result.save(folder)
-    return result, folder
+    forget(folder / "audit")
+    return result
+
+
+def find_twin(folder: Path, experiment: Experiment) -> Result | None:
+    """A finished run beside this one that differs in nothing but having no defence."""
+    wanted = comparable(experiment.to_dict())
+    for path in sorted(folder.resolve().parent.glob("*/result.json")):
+        try:
+            found = json.loads(path.read_text())["config"]
+            if not found["defence"] and comparable(found) == wanted and path.parent != folder.resolve():
+                return Result.load(path.parent)
+        except (ValueError, KeyError, TypeError, OSError):
+            continue  # somebody else's file, or one of another version
+    return None
+
+
+def comparable(config: dict[str, Any]) -> dict[str, Any]:
+    """Settings without the defence, the name and the draw that was made."""
+    kept = {name: value for name, value in config.items() if name not in ("defence", "name")}
+    return kept | {"data": {name: value for name, value in kept["data"].items() if name != "draw"}}
 
 
 def load_run(folder: str | Path, model: Split | None = None) -> tuple[Split, Defence, Data]:

@@ -16,6 +16,13 @@ from attcem.types import Result, write_atomically
 OPEN, OPEN_CURVES = 8, 4
 """Beyond so many judgements, or rows of curves, the rest is folded away."""
 
+KNEW = {
+    "black_box": "Neither the device to query nor the encoder’s weights.",
+    "query": "Also the device as a black box to query with any image; not the encoder’s weights.",
+    "white_box": "Also the device to query with any image, its encoder’s weights and gradients, and its release.",
+}
+"""Threat model → what it adds to public images, released latents and the cloud half."""
+
 
 def write_report(results: Sequence[Result], path: str | Path) -> Path:
     """Write the report of these results as one HTML file that asks nothing of the network."""
@@ -47,6 +54,7 @@ def contents(results: Sequence[Result], settings: Sequence[Setting]) -> dict[str
         "runs": len(results),
         "flag_line": verdict.flag_line(results),
         "flags": [(setting.label(run), run.flags) for setting, run in runs if run.flags],
+        "knew": {threat: KNEW[threat] for threat in dict.fromkeys(run.threat for run in results) if threat in KNEW},
         "verdicts": said,
         "open": OPEN,
         "open_curves": OPEN_CURVES,
@@ -74,6 +82,10 @@ def facts(run: Result) -> dict[str, Mapping[str, Any]]:
         "Data draw": section(run.config, "data"),
         "Cost": run.cost,
         "Bounds": run.bounds,
+        "Probes": run.probes,
+        "Curves": run.curves,
+        "Risk": run.risk,
+        "Skipped attacks": run.skipped,
         "Per class": run.per_class,
         "Made with": run.versions | ({"commit": run.commit} if run.commit else {}) | {"schema": run.schema},
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -129,7 +128,7 @@ def attack_table(run: Result) -> list[AttackRow]:
 
 
 def _attack_row(name: str, kind: str, scores: Scores) -> AttackRow:
-    values: dict[str, Summary] = {field.name: getattr(scores, field.name) for field in dataclasses.fields(scores)}
+    values = scores.named()
     cells = [
         (show(values[metric]), "" if metric in SHARES else _range(values[metric], show))
         for metric, show in METRICS.items()
@@ -142,6 +141,7 @@ def _range(value: Summary, show: Callable[[float | None], str]) -> str:
 
 
 def best_attack(run: Result, among: Sequence[str] | dict[str, Scores]) -> str | None:
-    """The attack with the lowest mean MSE, of those named; NaN never wins."""
-    measured = [name for name in run.attacks if name in among and run.attacks[name].mse == run.attacks[name].mse]
+    """The attack with the lowest mean MSE, of those named that attacked every picture, sent once; NaN never wins."""
+    whole = [name for name in run.attacks if name in among and name not in run.repeated]
+    measured = [name for name in whole if run.attacks[name].mse >= 0 and run.attacks[name].mse.n == run.worst.mse.n]
     return min(measured, key=lambda name: run.attacks[name].mse, default=None)

@@ -1,0 +1,54 @@
+"""What an interrupted audit had finished: one file per attack, valid only for the very same question."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from attcem.attacks import Attack, Reconstruction
+from attcem.types import View, replacing
+
+
+class Finished:
+    """Reconstructions kept under a name made of the attack's settings, the seed and the latents it attacked."""
+
+    def __init__(self, folder: Path | None, view: View, seed: int) -> None:
+        self.folder = folder
+        self.question = hashlib.sha256(f"{seed}".encode() + view.targets.cpu().numpy().tobytes()).hexdigest()
+
+    def path(self, name: str, attack: Attack) -> Path | None:
+        """Where this attack's reconstruction lies; nowhere if nothing is kept."""
+        if self.folder is None:
+            return None
+        digest = hashlib.sha256(f"{self.question}{attack!r}".encode()).hexdigest()[:16]
+        return self.folder / f"{name}-{digest}.npz"
+
+    def find(self, name: str, attack: Attack) -> Reconstruction | None:
+        """What was found before; a file that is not whole counts as nothing."""
+        path = self.path(name, attack)
+        if path is None or not path.exists():
+            return None
+        try:
+            with np.load(path) as arrays:
+                images, curve, warnings = (arrays[key] for key in ("images", "curve", "warnings"))
+                return Reconstruction(torch.from_numpy(images), curve.tolist(), warnings.tolist())
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+            return None
+
+    def keep(self, name: str, attack: Attack, found: Reconstruction) -> None:
+        """Write a reconstruction, whole or not at all."""
+        path = self.path(name, attack)
+        if path is not None:
+            with replacing(path) as file:
+                arrays = {"images": found.images.cpu().numpy(), "curve": np.array(found.curve, dtype=np.float64)}
+                np.savez_compressed(file, **arrays, warnings=np.array(found.warnings, dtype=np.str_))  # type: ignore[arg-type]
+
+
+def forget(folder: Path) -> None:
+    """Remove what an audit kept, once its result is safe."""
+    shutil.rmtree(folder, ignore_errors=True)

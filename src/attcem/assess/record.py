@@ -1,0 +1,91 @@
+"""What a result says besides scores: where it came from, what it cost, what the defences say of themselves."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attcem.attacks import Reconstruction
+from attcem.config import AuditConfig
+from attcem.data import Data
+from attcem.defences import Defence, describe
+from attcem.models import Split
+from attcem.train import caveat
+from attcem.types import Images
+
+SHOWN = 10
+"""Pictures kept for the gallery."""
+
+
+def training_flags(model: Split, guard: Defence) -> list[str]:
+    """What the defences say of themselves, and which of their penalties could fall without the encoder."""
+    fallen = {} if model.record is None else model.record.surrogate_only
+    links = {type(link).__name__.lower(): link for link in guard.links}
+    doubts = [
+        doubt
+        for name, fall in fallen.items()
+        for doubt in caveat(name, fall, getattr(links[name], "bounds_information", False))
+    ]
+    return guard.caveats + doubts
+
+
+def stacked(epochs: list[dict[str, list[float]]]) -> dict[str, np.ndarray]:
+    """Name → one row per epoch; epochs without a reading are rows of NaN."""
+    lengths = {name: len(vector) for epoch in epochs for name, vector in epoch.items()}
+    return {
+        name: np.array([epoch.get(name, [np.nan] * length) for epoch in epochs], dtype=np.float32)
+        for name, length in lengths.items()
+    }
+
+
+def costs(model: Split, targets: Tensor) -> dict[str, float]:
+    """What training took, the size of the halves, and the bytes that one image sends over the wire."""
+    return {
+        **({} if model.record is None else model.record.cost),
+        "params_device": sum(p.numel() for p in model.encoder.parameters()),
+        "params_cloud": sum(p.numel() for p in model.decoder.parameters()),
+        "bytes": targets[0].numel() * targets.element_size(),
+    }
+
+
+def gallery(truth: Images, guesses: dict[str, Reconstruction]) -> dict[str, np.ndarray]:
+    """The first few pictures: the originals and every guess; an attack that made fewer is left out."""
+    rows = {"original": truth[:SHOWN].x.numpy()}
+    for name, guess in guesses.items():
+        if len(guess.images) < len(rows["original"]):
+            continue
+        pictures = (guess.images[:SHOWN].cpu().clamp(0, 1) * 255).round().to(torch.uint8)
+        rows[name] = pictures.permute(0, 2, 3, 1).numpy()
+    return rows
+
+
+def describe_experiment(model: Split, guard: Defence, data: Data, config: AuditConfig) -> dict[str, Any]:
+    """The configuration of something that was put together by hand."""
+    return {
+        "data": {"name": data.name, **data.draw},
+        "model": model.spec or {"backbone": "custom"},
+        "defence": describe(guard),
+        "audit": {"suite": config.suite, "images": config.images, "seed": config.seed},
+    }
+
+
+def current_commit() -> str:
+    """The commit this code was run from, or an empty string outside a checkout."""
+    here = Path(__file__).parent
+    try:
+        found = subprocess.run(["git", "-C", str(here), "rev-parse", "HEAD"], capture_output=True, text=True, timeout=5)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return found.stdout.strip()
+
+
+def versions() -> dict[str, str]:
+    """What was running."""
+    return {"python": platform.python_version()} | {name: version(name) for name in ("attcem", "torch", "numpy")}
