@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import attcem
-from attcem.assess import allowed, audit
+from attcem.assess import allowed, audit, below_the_floor
 from attcem.assess.judge import Judge
 from attcem.attacks import ATTACKS, SUITES, Attack, Reconstruction
 from attcem.attacks.checks import Evidence, adequacy_flags, curves
@@ -210,6 +210,14 @@ def test_the_curves_collect_attacks_that_differ_in_one_thing():
     means = {"decoder_small": 3.0, "decoder_repeat_4": 2.0, "decoder_pairs_100": 5.0, "decoder_medium": 1.0}
     found = curves(suite, means.__getitem__)
     assert found == {"repeats": {"1": 3.0, "4": 2.0}, "pairs": {"all": 3.0, "100": 5.0}}
+
+
+def test_an_attack_below_the_floors_estimate_is_said(evaluator, small):
+    judge = Judge(small.test[:5], evaluator)
+    judge.score("close", small.test[:5].pixels() * 0.99)
+    worst = judge.worst(["close"])
+    assert below_the_floor(worst, {"rate": None}) == [] == below_the_floor(worst, {"mse_floor_estimate": 1e-9})
+    assert "do not quote it" in below_the_floor(worst, {"mse_floor_estimate": 0.1})[0]
 
 
 def test_a_summary_prints_and_computes_as_its_mean():

@@ -76,6 +76,7 @@ def test_a_device_that_releases_nan_is_not_audited(network, small):
 def test_the_device_goes_when_its_oracle_does(network, small):
     from attcem import threat
 
+    gc.collect()
     before = len(threat._BEHIND)
     view, _ = build_view(network, Undefended(), small, images=5)
     assert len(threat._BEHIND) > before

@@ -114,6 +114,15 @@ def test_the_same_seed_gives_the_same_guess_and_the_victims_weights_keep_no_grad
     assert all(p.grad is None for p in network.parameters())
 
 
+def test_the_search_improves_on_a_poor_decoders_guess(network, small):
+    view, truth = build_view(network, Undefended(), small, images=8, threat="white_box")
+    attack = replace(BRIEF, start=TINY.start)
+    found, guess = attack(view), TINY.start.trained(view, 0).invert(view.targets)
+    assert len(found.curve) == 2 and found.curve[1] < found.curve[0]
+    before, after = (METRICS["mse"](images, truth.pixels()).mean() for images in (guess, found.images))
+    assert after < 0.95 * before
+
+
 def test_where_the_search_gains_nothing_the_decoders_guess_stands(pictures):
     view, _ = view_of(Pixels(), pictures, Noise(1000))
     found = TINY(view, seed=0)

@@ -33,7 +33,7 @@ from attcem.naming import look_up
 from attcem.progress import say
 from attcem.threat import build_view, make_oracle, the_device
 from attcem.train import evaluate
-from attcem.types import GRANTS, Images, Result, Summary, View
+from attcem.types import GRANTS, Images, Result, Scores, Summary, View
 
 __all__ = ["audit", "forget"]
 
@@ -98,6 +98,7 @@ def audit(
                 twin_psnr=None if twin is None else float(twin.worst.psnr),
             )
         )
+        + below_the_floor(worst, promised)
         + training_flags(model, guard),
         bounds=promised,
         suite=VERSIONS.get(config.suite, config.suite),
@@ -200,3 +201,12 @@ def promises(model: Split, guard: Defence, data: Data, twin: Result | None) -> d
         twin_rate=None if twin is None else twin.bounds.get("rate_nats"),
         not_counted=[type(link).__name__.lower() for link in changes if not isinstance(link, Noise)],
     )
+
+
+def below_the_floor(worst: Scores, promised: dict[str, Any]) -> list[str]:
+    """Says when an attack did better than an estimate of what any attack can do."""
+    floor = promised.get("mse_floor_estimate")
+    if floor is None or worst.mse >= floor:
+        return []
+    words = f"an attack (MSE {worst.mse:.4f}) went below the floor's estimate ({floor:.4f})"
+    return [f"{words}: pictures have more structure than the estimate assumes, do not quote it"]

@@ -72,7 +72,7 @@ class Decoder(Attack):
         words += ["attention between cells"] * self.attention + ["a loss of MSE and SSIM"] * (self.loss == "mse_ssim")
         words += ["the cloud's logits and class means"] * self.class_aware
         words += [f"{self.repeats} sends of every image"] * (self.repeats > 1)
-        words += [f"only {self.pairs:,} public images"] * (self.pairs is not None)
+        words += [] if self.pairs is None else [f"only {self.pairs:,} public images"]
         words += ["public images of half of the classes"] * self.shifted
         return f"{', '.join(words)}; trained on fresh queries until doubling the effort gains nothing."
 
@@ -109,7 +109,7 @@ class Decoder(Attack):
 
     def brief(self) -> Decoder:
         """Two cycles of a few steps."""
-        return replace(self, cycle=20, doublings=1)
+        return replace(self, cycle=8, doublings=1)
 
     def trained(self, view: View, seed: int = 0, progress: bool = False) -> Inversion:
         """The trained inverter, found in the attacker's notes if it was trained before."""

@@ -96,9 +96,9 @@ class Prior:
 
     dimensions: int = 512
     channels: int = 32
-    steps: int = 600
+    steps: int = 400
     batch: int = 64
-    lr: float = 3e-3
+    lr: float = 2e-3
 
     def trained(self, view: View, images: Images, seed: int, progress: bool = False) -> VAE:
         """The trained model of these images, found in the attacker's notes if it was trained before."""
@@ -146,7 +146,7 @@ class Generative(Attack):
     """
 
     images: int = 32
-    steps: int = 150
+    steps: int = 200
     tuning: int = 16
     """Public images to tune on."""
     lr: float = 0.05
