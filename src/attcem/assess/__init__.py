@@ -168,7 +168,7 @@ def run_probes(config: AuditConfig, view: View, truth: Images, data: Data) -> di
     return told
 
 
-SEEN = {"smoke": 4_000, "glance": 20_000, "demo": 20_000}
+SEEN = {"smoke": 4_000, "glance": 10_000, "demo": 20_000}
 """Images that the evaluator is shown while it learns, where a suite has no time for more."""
 
 _EVALUATORS: dict[str, Evaluator] = {}

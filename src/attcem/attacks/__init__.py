@@ -56,7 +56,7 @@ MINUTES, HOUR = replace(MEDIUM, cycle=400, doublings=2), replace(MEDIUM, doublin
 
 SUITES: dict[str, dict[str, Attack]] = {
     "smoke": {"decoder_small": replace(SMALL, cycle=50, doublings=0)},
-    "glance": {"decoder_medium": replace(MEDIUM, cycle=320, doublings=1)},
+    "glance": {"decoder_medium": replace(MEDIUM, cycle=300, doublings=1)},
     "demo": {
         "decoder_small": replace(SMALL, cycle=200, doublings=1),
         "decoder_medium": replace(MEDIUM, cycle=400, doublings=1),
