@@ -9,6 +9,7 @@ import torch
 import attcem
 from attcem.assess import allowed, audit, below_the_floor
 from attcem.assess.judge import Judge
+from attcem.assess.stages import stages
 from attcem.attacks import ATTACKS, SUITES, Attack, Reconstruction
 from attcem.attacks.checks import Evidence, adequacy_flags, curves
 from attcem.attacks.decoder import Decoder
@@ -108,6 +109,15 @@ def test_a_threat_model_without_queries_skips_what_needs_them_and_says_why(train
     suite = {"decoder": ATTACKS["decoder_small"], "white": ATTACKS["optimise_adam"]}
     able, skipped = allowed(suite, GRANTS["query"])
     assert list(able) == ["decoder"] and skipped == {"white": "it needs gradients and weights"}
+
+
+def test_stages_tell_what_the_bottleneck_and_the_release_hide(trained, small):
+    brief = Decoder(16, 1).brief()
+    found = stages(trained, Blank(), small, small.test[:50], seed=0, attack=brief)
+    assert list(found) == ["before_bottleneck", "clean", "released"]
+    assert found["before_bottleneck"] < found["clean"] < 0.8 * found["released"]
+    narrow = attcem.split("vgg11_bn", data=small, cut=4, width=0.125).eval()
+    assert list(stages(narrow, Undefended(), small, small.test[:50], seed=0, attack=brief)) == ["clean", "released"]
 
 
 class Counted(Attack):

@@ -21,6 +21,7 @@ from attcem.assess.record import (
     training_flags,
     versions,
 )
+from attcem.assess.stages import stages
 from attcem.attacks import BASELINES, PROBED, PROBES, SUITES, VERSIONS, Attack, Reconstruction
 from attcem.attacks.checks import Evidence, adequacy_flags, curves
 from attcem.config import AuditConfig, with_options
@@ -75,6 +76,7 @@ def audit(
         guesses |= run_suite(suite, view, judge, kept, seed=config.seed, progress=progress)
         probes = run_probes(config, view, truth, data) if thorough else {}
         promised = promises(model, guard, data, twin) if thorough else {}
+        by_stage = stages(model, guard, data, truth, seed=config.seed) if config.suite in STAGED else {}
     once = [name for name, attack in suite.items() if attack.observations == 1]
     worst, per_class = judge.worst(once), judge.per_class(data.class_names)
     record = model.record
@@ -106,7 +108,7 @@ def audit(
         skipped=skipped,
         repeated=[name for name in suite if name not in once],
         probes=probes,
-        curves=curves(suite, judge.mean),
+        curves=curves(suite, judge.mean) | ({"stages": by_stage} if by_stage else {}),
         risk=judge.risk(per_class),
         cost=costs(model, view.targets),
         history=[] if record is None else record.history,
@@ -167,6 +169,9 @@ def run_probes(config: AuditConfig, view: View, truth: Images, data: Data) -> di
         }
     return told
 
+
+STAGED = ("standard", "full")
+"""Suites that also ask where the protection comes from."""
 
 SEEN = {"smoke": 4_000, "glance": 10_000, "demo": 20_000}
 """Images that the evaluator is shown while it learns, where a suite has no time for more."""

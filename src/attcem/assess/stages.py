@@ -5,6 +5,7 @@ from __future__ import annotations
 from torch import nn
 
 from attcem.attacks import Attack
+from attcem.attacks.decoder import Decoder
 from attcem.data import Data
 from attcem.defences import Defence
 from attcem.metrics import METRICS
@@ -12,8 +13,12 @@ from attcem.models import Split
 from attcem.threat import the_device, view_through
 from attcem.types import Device, Images, Latent
 
+YARDSTICK = Decoder(32, 2, doublings=1)
 
-def stages(model: Split, guard: Defence, data: Data, truth: Images, attack: Attack, *, seed: int) -> dict[str, float]:
+
+def stages(
+    model: Split, guard: Defence, data: Data, truth: Images, *, seed: int, attack: Attack = YARDSTICK
+) -> dict[str, float]:
     """Stage → MSE of one attack there; only the last stage, `released`, is anything that an attacker sees."""
     deployed = the_device(model, guard)
     devices = {"clean": Device(deployed.encode, as_it_is), "released": deployed}
