@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from itertools import chain, count, islice
 
@@ -34,20 +34,17 @@ NATURAL = 0.25
 
 @dataclass(frozen=True)
 class Substitute(Attack):
-    """Trains encoders that serve the cloud half and send latents like the observed ones, and inverts those.
+    """Trains an encoder that serves the cloud half and sends latents like the observed ones, and inverts that.
 
-    For an attacker that may neither query nor see the device: pseudo-clients (PCAT, Gao and Zhang 2023) whose latents
-    are matched to the observed (as in SDAR, Zhu et al. 2023). The inverter is trained on several such encoders, so it
-    commits itself to what they agree on. A latent that may be read as a picture is inverted as one instead. How noisy
-    the release is, the attacker learns from a second send of some targets.
+    For an attacker that may neither query nor see the device: a pseudo-client (PCAT, Gao and Zhang 2023) whose latents
+    are matched to the observed ones (as in SDAR, Zhu et al. 2023). A latent that looks like a picture is inverted as
+    one instead. How noisy the release is, the attacker learns from a second send of some targets.
     """
 
     inverter: Decoder = field(default_factory=lambda: Decoder(64, 4, cycle=400, doublings=1))
-    members: int = 2
-    """Encoders to train."""
     channels: int = 32
-    steps: int = 300
-    batch: int = 64
+    steps: int = 400
+    batch: int = 128
     lr: float = 2e-3
     likeness: float = 1.0
     """Weight of likeness to the observed latents against serving the cloud."""
@@ -58,38 +55,28 @@ class Substitute(Attack):
         return frozenset({"public", "labels", "logits"})
 
     def brief(self) -> Substitute:
-        """One encoder, a few steps."""
-        return replace(self, inverter=Decoder(16, 1).brief(), members=1, steps=20)
+        """A small inverter, a few steps."""
+        return replace(self, inverter=Decoder(16, 1).brief(), steps=20)
 
     def __call__(self, view: View, *, seed: int = 0, progress: bool = False) -> Reconstruction:
-        """Settle for encoders, learn to invert them, invert the targets."""
+        """Settle for an encoder, learn to invert it, invert the targets."""
         with torch.random.fork_rng():
             torch.manual_seed(seed)
             observed = Observed.of(view)
             if observed.silent:
                 mean = view.public.pixels().mean(0).to(view.targets.device)
                 return Reconstruction(mean.expand(len(view.targets), -1, -1, -1).contiguous())
-            encoders = as_picture(view, observed) or self.substitutes(view, observed, seed, progress)
-            pretended = View(view.public, Pretended(encoders, observed.noise), view.targets, view.cloud)
+            encoder = as_picture(view, observed) or self.substitute(view, observed, seed, progress)
+            pretended = View(view.public, Pretended(encoder, observed.noise), view.targets, view.cloud)
             found = self.inverter(pretended, seed=seed, progress=progress)
         return Reconstruction(found.images, found.curve)
 
-    def substitutes(self, view: View, observed: Observed, seed: int, progress: bool = False) -> list[Encoder]:
-        """So many encoders, each trained from another start."""
-        own, _ = hold_out(view.public, seed)
-        moved, where = Augment(crop=2, flip=True), view.targets.device
-        likeness, found = Likeness(observed.latents), list[Encoder]()
-        for member in range(self.members):
-            network = Network(own.shape, observed, self.channels).to(where)
-            loader = Loader(own, self.batch, device=where, augment=moved, seed=seed + member)
-            found.append(self.train(network, loader, view, observed, likeness, progress))
-        return found
-
-    def train(
-        self, network: Network, loader: Loader, view: View, observed: Observed, likeness: Likeness, progress: bool
-    ) -> Network:
+    def substitute(self, view: View, observed: Observed, seed: int, progress: bool = False) -> Network:
         """Cross-entropy through the cloud + likeness · distance to the observed latents of the predicted classes."""
         assert view.cloud is not None
+        (own, _), where = hold_out(view.public, seed), view.targets.device
+        loader = Loader(own, self.batch, device=where, augment=Augment(crop=2, flip=True), seed=seed)
+        network, likeness = Network(own.shape, observed, self.channels).to(where), Likeness(observed.latents)
         optimiser = torch.optim.Adam(network.parameters(), self.lr, betas=(0.9, 0.99))
         batches = chain.from_iterable(map(loader.epoch, count()))
         with bar("substitute encoder", self.steps, unit_size=self.batch, shown=progress) as show:
@@ -103,7 +90,7 @@ class Substitute(Attack):
                 task, classes = F.cross_entropy(logits, y), logits.argmax(1)
                 unlike = likeness(released, observed.like(classes), classes)
                 optimiser.zero_grad(set_to_none=True)
-                (task + self.likeness * unlike).backward()
+                (task + self.likeness * unlike).backward(inputs=list(network.parameters()))  # not the victim's
                 optimiser.step()
                 show(step + 1, task=task.item(), unlike=unlike.item())
         say(f"substitute encoder: task loss {task.item():.3f}, distance {unlike.item():.3f}", shown=progress)
@@ -229,20 +216,10 @@ def convolution(narrow: int, wide: int) -> tuple[nn.Module, ...]:
 
 
 class Pretended:
-    """An oracle that the attacker made: each image is encoded by one of its encoders, and the noise is added."""
+    """An oracle that the attacker made: an encoder that may be the device's, and noise like the device's."""
 
-    def __init__(self, encoders: Sequence[Encoder], noise: Float[Tensor, "*latent"]) -> None:
-        self.encoders, self.noise = encoders, noise
-
-    @torch.no_grad()
-    def encode(self, x: Float[Tensor, "b c h w"]) -> Latent:
-        """Clean latents, each by an encoder drawn at random."""
-        drawn = torch.randint(len(self.encoders), (len(x),)).to(x.device)
-        latents = x.new_empty(len(x), *self.noise.shape)
-        for number, encoder in enumerate(self.encoders):
-            if (drawn == number).any():
-                latents[drawn == number] = encoder(x[drawn == number])
-        return latents
+    def __init__(self, encoder: Encoder, noise: Float[Tensor, "*latent"]) -> None:
+        self.encode, self.noise = torch.no_grad()(encoder), noise
 
     def release(self, z: Latent, repeats: int) -> Released:
         """The mean of so many noisy copies."""
@@ -259,12 +236,12 @@ class Pretended:
 
 
 @torch.no_grad()
-def as_picture(view: View, observed: Observed) -> list[Encoder]:
+def as_picture(view: View, observed: Observed) -> Encoder | None:
     """The encoder that would send pictures as they are, or stretched, if the observed latents look like that."""
     (colours, height, width), latent = view.public.shape, tuple(observed.latents.shape[1:])
     fold = math.isqrt(latent[0] // colours) if len(latent) == 3 else 0
     if fold < 1 or latent != (colours * fold**2, height / fold, width / fold):
-        return []
+        return None
     pixels = view.public.pixels().to(view.targets.device)
     plain = F.pixel_unshuffle(pixels, fold)
     each = [0, 2, 3]
@@ -275,8 +252,8 @@ def as_picture(view: View, observed: Observed) -> list[Encoder]:
         sent = gain * plain + shift
         sent = sent + observed.noise * torch.randn_like(sent)
         if unnatural(F.pixel_shuffle(observed.latents, fold), F.pixel_shuffle(sent, fold)) < NATURAL:
-            return [lambda x, gain=gain, shift=shift: gain * F.pixel_unshuffle(x, fold) + shift]  # type: ignore[misc]
-    return []
+            return lambda x, gain=gain, shift=shift: gain * F.pixel_unshuffle(x, fold) + shift  # type: ignore[misc]
+    return None
 
 
 def unnatural(pictures: Float[Tensor, "n c h w"], natural: Float[Tensor, "m c h w"]) -> float:
