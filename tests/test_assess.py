@@ -13,9 +13,10 @@ from attcem.assess.stages import stages
 from attcem.attacks import ATTACKS, SUITES, Attack, Reconstruction
 from attcem.attacks.checks import Evidence, adequacy_flags, curves
 from attcem.attacks.decoder import Decoder
+from attcem.config import GRANTS
 from attcem.defences import Noise, Undefended
 from attcem.metrics import Evaluator
-from attcem.types import GRANTS, Result, Summary
+from attcem.types import Result, Summary
 from tests.probes import Blank
 
 

@@ -9,10 +9,11 @@ import attcem
 
 SOURCE = Path(attcem.__file__).parent
 
-WORDS = {"types", "naming", "config", "progress"}
+WORDS = {"types", "naming", "config", "progress", "files"}
 DOORS = {
-    "types": {"report"},  # Result.report, imported when called
+    "types": {"files", "report"},  # Result.report, imported when called
     "naming": set(),
+    "files": set(),
     "config": {"naming"},
     "progress": set(),
     "maths": set(),
@@ -24,7 +25,7 @@ DOORS = {
     "threat": WORDS | {"data", "models", "defences"},
     "attacks": WORDS | {"data", "layers", "maths"},
     "metrics": WORDS | {"maths"},
-    "report": {"types"},
+    "report": {"types", "files"},
     "compare": {"types", "naming", "metrics"},
     "serve": {"types", "models", "defences", "layers"},
     "assess": WORDS | {"data", "models", "defences", "train", "threat", "attacks", "metrics"},

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from attcem.config import THREATS
+from attcem.config import GRANTS
 from attcem.configfile import UsageError, experiment_parser, explain, parse_experiment
 from attcem.listing import LISTS, preset_paths, print_list
 
@@ -167,7 +167,7 @@ def build_parser() -> Parser:
     auditing = command("audit", audit)
     auditing.add_argument("run", help="a run's folder")
     auditing.add_argument("--suite", help="see `attcem list suites`")
-    auditing.add_argument("--threat", choices=list(THREATS), help="what the attacker has (default: the run's)")
+    auditing.add_argument("--threat", choices=list(GRANTS), help="what the attacker has (default: the run's)")
     auditing.add_argument("--images", type=int, help="test images to reconstruct")
     auditing.add_argument("--seed", type=int, help="the attacker's seed")
 

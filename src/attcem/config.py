@@ -10,8 +10,12 @@ from attcem.naming import check_options
 
 C = TypeVar("C")
 
-THREATS = ("black_box", "query", "white_box")
-"""What the attacker has, each more than the last."""
+GRANTS: dict[str, frozenset[str]] = {
+    "black_box": frozenset({"public", "labels", "logits"}),
+    "query": frozenset({"public", "labels", "logits", "queries"}),
+    "white_box": frozenset({"public", "labels", "logits", "queries", "weights", "gradients"}),
+}
+"""Threat model → what it grants the attacker; an attack that needs more is skipped."""
 
 
 @dataclass(frozen=True)

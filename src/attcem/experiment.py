@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from attcem.config import Experiment
-from attcem.types import Result, write_atomically
+from attcem.files import write_atomically
+from attcem.types import Result
 
 if TYPE_CHECKING:
     from attcem.data import Data

@@ -11,12 +11,13 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from attcem.config import GRANTS
 from attcem.data import Data
 from attcem.data.loader import in_order
 from attcem.defences import Defence
 from attcem.models import Split
 from attcem.naming import look_up
-from attcem.types import GRANTS, Device, Images, Latent, Released, View
+from attcem.types import Device, Images, Latent, Released, View
 
 _BEHIND: WeakKeyDictionary[Hatch, tuple[Any, ...]] = WeakKeyDictionary()
 

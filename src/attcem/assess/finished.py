@@ -11,7 +11,8 @@ import numpy as np
 import torch
 
 from attcem.attacks import Attack, Reconstruction
-from attcem.types import View, replacing
+from attcem.files import replacing
+from attcem.types import View
 
 
 class Finished:

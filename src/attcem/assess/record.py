@@ -45,6 +45,18 @@ def stacked(epochs: list[dict[str, list[float]]]) -> dict[str, np.ndarray]:
     }
 
 
+def training_record(model: Split, targets: Tensor, seed: int) -> dict[str, Any]:
+    """Fields of a Result that training left behind; the seed stands in where nothing did."""
+    record = model.record
+    return {
+        "seed": seed if record is None else record.seed,
+        "cost": costs(model, targets),
+        "history": record.history if record else [],
+        "surrogate_only": max(record.surrogate_only.values(), default=None) if record else None,
+        "diagnostics": stacked(record.diagnostics) if record else {},
+    }
+
+
 def costs(model: Split, targets: Tensor) -> dict[str, float]:
     """What training took, the size of the halves, and the bytes that one image sends over the wire."""
     return {
@@ -74,6 +86,11 @@ def describe_experiment(model: Split, guard: Defence, data: Data, config: AuditC
         "defence": describe(guard),
         "audit": {"suite": config.suite, "images": config.images, "seed": config.seed},
     }
+
+
+def provenance() -> dict[str, Any]:
+    """Fields of a Result that say what made it."""
+    return {"versions": versions(), "commit": current_commit()}
 
 
 def current_commit() -> str:

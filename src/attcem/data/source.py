@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from attcem.types import replacing
+from attcem.files import replacing
 
 SMALLEST = 28
 REQUIRED = ("x_train", "y_train")

@@ -12,8 +12,9 @@ from attcem.explain.gates import gates
 from attcem.explain.latent import neighbours, pca
 from attcem.explain.look import look
 from attcem.explain.slots import slots
+from attcem.files import write_atomically
 from attcem.models import Split
-from attcem.types import Explanation, write_atomically
+from attcem.types import Explanation
 
 __all__ = ["explain"]
 

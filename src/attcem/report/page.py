@@ -8,10 +8,11 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from attcem.files import write_atomically
 from attcem.report import explained, figures, gallery, tables, verdict
 from attcem.report.numbers import MISSING, is_number
 from attcem.report.settings import Setting, section, settings_of
-from attcem.types import Result, write_atomically
+from attcem.types import Result
 
 OPEN, OPEN_CURVES = 8, 4
 """Beyond so many judgements, or rows of curves, the rest is folded away."""

@@ -14,7 +14,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
-from attcem.types import write_atomically
+from attcem.files import write_atomically
 
 STATE = "state.json"
 

@@ -7,7 +7,7 @@ import io
 from pathlib import Path
 from typing import Any
 
-from attcem.types import write_atomically
+from attcem.files import write_atomically
 
 
 class History:

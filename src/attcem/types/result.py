@@ -1,177 +1,23 @@
-"""The shared vocabulary: what passes between the rooms of the house."""
+"""What one experiment found, and how it is kept."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-import os
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int64, UInt8
+from jaxtyping import UInt8
 from PIL import Image
-from torch import Tensor
+
+from attcem.files import replacing, write_atomically
+from attcem.types.scores import Scores
 
 SCHEMA = "attcem-result-1"
 TRAINED = "train/"
 """What comes from training, in the file that also holds a score for every image."""
-
-Latent = Float[Tensor, "b *latent"]
-"""Clean encoder output ẑ: never leaves the device."""
-
-Released = Float[Tensor, "b *latent"]
-"""What leaves the device: every release hook applied, noise included."""
-
-
-@dataclass(frozen=True)
-class Images:
-    """Labelled uint8 images, channels last as they lie in memory; `pixels` gives floats in [0,1]."""
-
-    x: UInt8[Tensor, "n h w c"]
-    y: Int64[Tensor, " n"]
-
-    def __len__(self) -> int:
-        return len(self.y)
-
-    def __getitem__(self, index: slice | Tensor) -> Images:
-        return Images(self.x[index], self.y[index])
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        """Channels, height, width of one image, as a network sees it."""
-        _, h, w, c = self.x.shape
-        return c, h, w
-
-    def pixels(self) -> Float[Tensor, "n c h w"]:
-        """Images in [0,1], laid out channels_last."""
-        return self.x.permute(0, 3, 1, 2).float().div_(255)
-
-
-@dataclass(frozen=True)
-class Batch:
-    """One training batch as a defence sees it: images, labels, clean latents."""
-
-    x: Float[Tensor, "b c h w"]
-    y: Int64[Tensor, " b"]
-    z: Latent
-
-
-GRANTS: dict[str, frozenset[str]] = {
-    "black_box": frozenset({"public", "labels", "logits"}),
-    "query": frozenset({"public", "labels", "logits", "queries"}),
-    "white_box": frozenset({"public", "labels", "logits", "queries", "weights", "gradients"}),
-}
-"""Threat model → what it grants the attacker; an attack that needs more is skipped."""
-
-
-@runtime_checkable
-class Oracle(Protocol):
-    """The device as a black box: images in, what it would send out, with fresh noise at every query."""
-
-    def __call__(self, x: Float[Tensor, "b c h w"], repeats: int = 1) -> Released:
-        """What the device sends for these images, averaged over so many queries of each."""
-
-    def record(self, batches: Iterable[Float[Tensor, "b c h w"]]) -> Recording:
-        """Images that will be queried often: encoded once, released afresh each time."""
-
-
-@runtime_checkable
-class Recording(Protocol):
-    """Images that the device has encoded once; a draw of them equals a query, without the cost of the encoder."""
-
-    def __call__(self, index: Int64[Tensor, " b"], repeats: int = 1) -> Released:
-        """What the device sends for some of the images, averaged over so many queries of each."""
-
-
-@dataclass(frozen=True)
-class Device:
-    """The device as someone with its weights runs it: differentiable, with fresh noise at every release."""
-
-    encode: Callable[[Float[Tensor, "b c h w"]], Latent]
-    release: Callable[[Latent], Released]
-
-
-@dataclass(frozen=True)
-class View:
-    """Everything an attacker holds. What the threat model does not grant is None.
-
-    The attacker is the cloud: it owns public images, sees the latents to invert, and runs the cloud half on them.
-    """
-
-    public: Images
-    oracle: Oracle | None
-    targets: Released
-    cloud: Callable[[Released], Float[Tensor, "b classes"]] | None = None
-    """The cloud half: logits, differentiable in the latent."""
-    resend: Callable[[int], Released] | None = None
-    """The device sends the first so many of the attacked images once more."""
-    device: Device | None = None
-    gallery: Images | None = None
-    """Candidates with the attacked images among them: for re-identification only."""
-    notes: dict[Any, Any] = field(default_factory=dict, repr=False)
-    """What attacks have found out and later ones may use: trained decoders, recordings."""
-
-
-class Summary(float):
-    """A mean that remembers its spread: it prints and computes as the mean."""
-
-    p05: float
-    p95: float
-    n: int
-
-    def __new__(cls, mean: float, p05: float, p95: float, n: int) -> Summary:
-        """Build from the four numbers that a result file keeps."""
-        self = super().__new__(cls, mean)
-        self.p05, self.p95, self.n = float(p05), float(p95), int(n)
-        return self
-
-    @classmethod
-    def of(cls, values: np.ndarray) -> Summary:
-        """Summarise one value per image; an image that was not attacked has none (NaN)."""
-        values = values[~np.isnan(values)]
-        p05, p95 = np.percentile(values, [5, 95])
-        return cls(float(np.mean(values)), p05, p95, len(values))
-
-    def to_json(self) -> dict[str, float]:
-        """The four numbers by name."""
-        return {"mean": float(self), "p05": self.p05, "p95": self.p95, "n": self.n}
-
-
-@dataclass(frozen=True)
-class Scores:
-    """How well one attack did, each metric summarised over the attacked images."""
-
-    mse: Summary
-    psnr: Summary
-    ssim: Summary
-    recon_acc: Summary
-    reid_top1: Summary
-    more: dict[str, Summary] = field(default_factory=dict)
-    """Metrics that not every result has, by name."""
-
-    def to_json(self) -> dict[str, dict[str, float]]:
-        """Metric → mean, p05, p95, n."""
-        return {name: summary.to_json() for name, summary in self.named().items()}
-
-    def named(self) -> dict[str, Summary]:
-        """Every metric by name."""
-        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "more"} | self.more
-
-    @classmethod
-    def of(cls, found: dict[str, Summary]) -> Scores:
-        """The five that every result has, and whatever else was measured."""
-        always = {f.name for f in dataclasses.fields(cls)} - {"more"}
-        more = {name: summary for name, summary in found.items() if name not in always}
-        return cls(**{name: found[name] for name in always}, more=more)
-
-    @classmethod
-    def from_json(cls, data: dict[str, dict[str, Any]]) -> Scores:
-        """The inverse of `to_json`."""
-        return cls.of({name: Summary(**numbers) for name, numbers in data.items()})
 
 
 @dataclass(frozen=True)
@@ -306,25 +152,3 @@ class Result:
         from attcem.report import write_report
 
         return write_report([self], path)
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file to write that takes the path's place at the end: a reader, or a crash, sees the old or the new, whole."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with partial.open("wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
-
-
-def write_atomically(path: Path, content: bytes) -> Path:
-    """Write a whole file, or nothing."""
-    with replacing(path) as file:
-        file.write(content)
-    return path

@@ -1,0 +1,42 @@
+"""What theory promises for this device, whoever attacks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from attcem.data import Data
+from attcem.defences import Defence, Noise
+from attcem.metrics.bounds import bounds
+from attcem.models import Split
+from attcem.threat import the_device
+from attcem.types import Result, Scores
+
+
+def promises(model: Split, guard: Defence, data: Data, twin: Result | None) -> dict[str, Any]:
+    """What theory says of any attack on this device, from its clean latents of the test images."""
+    device = the_device(model, guard)
+    pixels = data.test.pixels()
+    with torch.no_grad():
+        latents = torch.cat([device.encode(x).float().cpu() for x in pixels.split(256)])
+    changes = [link for link in guard.links if type(link).release is not Defence.release]
+    return bounds(
+        latents,
+        data.test.y,
+        data.classes,
+        guard.sigma,
+        pixels,
+        encode=lambda x: device.encode(x).float(),
+        twin_rate=None if twin is None else twin.bounds.get("rate_nats"),
+        not_counted=[type(link).__name__.lower() for link in changes if not isinstance(link, Noise)],
+    )
+
+
+def below_the_floor(worst: Scores, promised: dict[str, Any]) -> list[str]:
+    """Says when an attack did better than an estimate of what any attack can do."""
+    floor = promised.get("mse_floor_estimate")
+    if floor is None or worst.mse >= floor:
+        return []
+    words = f"an attack (MSE {worst.mse:.4f}) went below the floor's estimate ({floor:.4f})"
+    return [f"{words}: pictures have more structure than the estimate assumes, do not quote it"]

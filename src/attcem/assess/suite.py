@@ -1,0 +1,65 @@
+"""A suite in action: which attacks may run, each in turn, and what else the latents tell."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from attcem.assess.finished import Finished
+from attcem.assess.judge import Judge
+from attcem.attacks import PROBES, Attack, Reconstruction
+from attcem.config import GRANTS, AuditConfig
+from attcem.data import Data
+from attcem.progress import say
+from attcem.types import Images, Summary, View
+
+
+def allowed(suite: dict[str, Attack], granted: frozenset[str]) -> tuple[dict[str, Attack], dict[str, str]]:
+    """The attacks that can run under a threat model, and why the others cannot."""
+    lacking = {name: sorted(attack.needs - granted) for name, attack in suite.items()}
+    skipped = {name: f"it needs {' and '.join(lacks)}" for name, lacks in lacking.items() if lacks}
+    able = {name: attack for name, attack in suite.items() if name not in skipped}
+    if not any(attack.observations == 1 for attack in able.values()):
+        raise ValueError("no attack of this suite can run under this threat model: choose --suite standard, or full")
+    return able, skipped
+
+
+def run_suite(
+    suite: dict[str, Attack], view: View, judge: Judge, kept: Finished, *, seed: int, progress: bool
+) -> dict[str, Reconstruction]:
+    """Every attack in turn, with what it reached and the time left; finished ones are only read."""
+    found: dict[str, Reconstruction] = {}
+    spent, paid, left = 0.0, 0.0, sum(attack.effort for attack in suite.values())
+    for number, (name, attack) in enumerate(suite.items(), start=1):
+        say(f"attack {number} of {len(suite)}: {name}", shown=progress)
+        started, before = time.perf_counter(), kept.find(name, attack)
+        found[name] = before or attack(view, seed=seed, progress=progress)
+        left -= attack.effort
+        if before is None:
+            kept.keep(name, attack, found[name])
+            spent, paid = spent + time.perf_counter() - started, paid + attack.effort
+        judge.score(name, found[name].images)
+        ahead = f"; about {left * spent / paid / 60:.0f} min left" if paid and left else ""
+        free = judge.mean("mean_image", first=len(found[name].images))
+        say(f"{name}: MSE {judge.mean(name):.5f}  (mean image {free:.5f}){ahead}", shown=progress)
+    return found
+
+
+def run_probes(config: AuditConfig, view: View, truth: Images, data: Data) -> dict[str, dict[str, Any]]:
+    """What can be told from the latents besides the picture, next to what a guess would tell."""
+    gallery = truth[torch.randperm(len(truth), generator=torch.Generator().manual_seed(config.seed + 1))]
+    told: dict[str, dict[str, Any]] = {}
+    for name, probe in PROBES.items():
+        if probe.needs - GRANTS[config.threat]:
+            continue
+        answers = probe(replace(view, gallery=gallery), seed=config.seed)
+        scores = probe.score(answers, truth, gallery, data.public)
+        chance = probe.chance(truth, gallery, data.public)
+        told[name] = {
+            metric: Summary.of(values.cpu().float().numpy()).to_json() | {"chance": float(chance[metric])}
+            for metric, values in scores.items()
+        }
+    return told

@@ -1,0 +1,22 @@
+"""The shared vocabulary: what passes between the rooms of the house."""
+
+from attcem.types.images import Batch, Images, Latent, Released
+from attcem.types.result import SCHEMA, Explanation, Result
+from attcem.types.scores import Scores, Summary
+from attcem.types.view import Device, Oracle, Recording, View
+
+__all__ = [
+    "SCHEMA",
+    "Batch",
+    "Device",
+    "Explanation",
+    "Images",
+    "Latent",
+    "Oracle",
+    "Recording",
+    "Released",
+    "Result",
+    "Scores",
+    "Summary",
+    "View",
+]

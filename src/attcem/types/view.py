@@ -1,0 +1,60 @@
+"""What an attacker holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+from attcem.types.images import Images, Latent, Released
+
+
+@runtime_checkable
+class Oracle(Protocol):
+    """The device as a black box: images in, what it would send out, with fresh noise at every query."""
+
+    def __call__(self, x: Float[Tensor, "b c h w"], repeats: int = 1) -> Released:
+        """What the device sends for these images, averaged over so many queries of each."""
+
+    def record(self, batches: Iterable[Float[Tensor, "b c h w"]]) -> Recording:
+        """Images that will be queried often: encoded once, released afresh each time."""
+
+
+@runtime_checkable
+class Recording(Protocol):
+    """Images that the device has encoded once; a draw of them equals a query, without the cost of the encoder."""
+
+    def __call__(self, index: Int64[Tensor, " b"], repeats: int = 1) -> Released:
+        """What the device sends for some of the images, averaged over so many queries of each."""
+
+
+@dataclass(frozen=True)
+class Device:
+    """The device as someone with its weights runs it: differentiable, with fresh noise at every release."""
+
+    encode: Callable[[Float[Tensor, "b c h w"]], Latent]
+    release: Callable[[Latent], Released]
+
+
+@dataclass(frozen=True)
+class View:
+    """Everything an attacker holds. What the threat model does not grant is None.
+
+    The attacker is the cloud: it owns public images, sees the latents to invert, and runs the cloud half on them.
+    """
+
+    public: Images
+    oracle: Oracle | None
+    targets: Released
+    cloud: Callable[[Released], Float[Tensor, "b classes"]] | None = None
+    """The cloud half: logits, differentiable in the latent."""
+    resend: Callable[[int], Released] | None = None
+    """The device sends the first so many of the attacked images once more."""
+    device: Device | None = None
+    gallery: Images | None = None
+    """Candidates with the attacked images among them: for re-identification only."""
+    notes: dict[Any, Any] = field(default_factory=dict, repr=False)
+    """What attacks have found out and later ones may use: trained decoders, recordings."""
