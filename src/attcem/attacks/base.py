@@ -9,7 +9,10 @@ from dataclasses import dataclass, field
 from jaxtyping import Float
 from torch import Tensor
 
-from attcem.types import Images, View
+from attcem.types import Images, Released, View
+
+QUERY, WHITE_BOX = frozenset({"public", "queries"}), frozenset({"public", "queries", "weights", "gradients"})
+"""What most attacks need: to query the device with public images; its weights and gradients as well."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +32,8 @@ class Attack(ABC):
 
     @property
     def needs(self) -> frozenset[str]:
-        """What the threat model must grant: names of `attcem.types.GRANTS`."""
-        return frozenset({"public", "queries"})
+        """What the threat model must grant: names of `attcem.config.GRANTS`."""
+        return QUERY
 
     @property
     def effort(self) -> float:
@@ -56,8 +59,8 @@ class Probe(ABC):
 
     @property
     def needs(self) -> frozenset[str]:
-        """What the threat model must grant: names of `attcem.types.GRANTS`."""
-        return frozenset({"public", "queries"})
+        """What the threat model must grant: names of `attcem.config.GRANTS`."""
+        return QUERY
 
     @abstractmethod
     def __call__(self, view: View, *, seed: int = 0) -> Tensor:
@@ -70,3 +73,8 @@ class Probe(ABC):
     @abstractmethod
     def chance(self, truth: Images, gallery: Images, public: Images) -> Mapping[str, float]:
         """The same metrics for who guesses without looking at the latents."""
+
+
+def noise_variance(first: Released, second: Released) -> Float[Tensor, "*latent"]:
+    """Variance that the release adds, position by position, from two sends of the same images."""
+    return (first - second).square().mean(0) / 2

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from attcem.attacks.base import Attack, Reconstruction
 from attcem.attacks.inverter import Inverter
-from attcem.attacks.pairs import Pairs, hold_out
+from attcem.attacks.pairs import Pairs, hold_out, observed, owned
 from attcem.data.loader import Augment
 from attcem.naming import look_up
 from attcem.progress import bar, say
@@ -84,10 +84,7 @@ class Decoder(Attack):
     @property
     def plain(self) -> bool:
         """Whether only its size tells it from others."""
-        return self == Decoder(
-            self.channels, self.blocks, self.attention, lr=self.lr, batch=self.batch, cycle=self.cycle,
-            doublings=self.doublings, tolerance=self.tolerance,
-        )  # fmt: skip
+        return self == replace(self, loss="mse", class_aware=False, repeats=1, pairs=None, shifted=False)
 
     @property
     def effort(self) -> float:
@@ -142,7 +139,7 @@ class Inversion:
             )
         self.settings, self.view, self.device = settings, view, view.targets.device
         self.loss, self.plateaued = look_up("loss", settings.loss, LOSSES), False
-        own, held_out = hold_out(owned(settings, view.public), seed)
+        own, held_out = hold_out(owned(view.public, settings.pairs, settings.shifted), seed)
         known = ("pairs", settings.pairs, settings.shifted, seed)
         if known not in view.notes:
             view.notes[known] = Pairs(
@@ -249,27 +246,6 @@ class Inversion:
     def invert(self, released: Released) -> Float[Tensor, "n c h w"]:
         """The guessed images, in [0,1]."""
         return torch.cat([self.guess(part) for part in released.split(256)]).clamp(0, 1)
-
-
-def observed(view: View, repeats: int, seed: int) -> Released:
-    """The targets, averaged over so many sends of the same images."""
-    if repeats == 1:
-        return view.targets
-    assert view.resend is not None
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        again = [view.resend(len(view.targets)) for _ in range(repeats - 1)]
-    return (view.targets + torch.stack(again).sum(0)) / repeats
-
-
-def owned(settings: Decoder, public: Images) -> Images:
-    """The public images that this attacker has."""
-    if settings.shifted:
-        public = public[public.y < (int(public.y.max()) + 2) // 2]
-    if settings.pairs is not None:
-        some = torch.randperm(len(public), generator=torch.Generator().manual_seed(settings.pairs))
-        public = public[some[: settings.pairs]]
-    return public
 
 
 def snapshot(network: Inverter) -> dict[str, Tensor]:

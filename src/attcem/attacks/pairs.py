@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attcem.data.loader import Augment, Loader, in_order, shift_flip
-from attcem.types import Images, Oracle, Recording, Released
+from attcem.types import Images, Oracle, Recording, Released, View
 
 VARIANTS, BUDGET = 8, 2**30
 """Shifted and mirrored copies of the public images, as many as fit into so many bytes of latents."""
@@ -63,3 +63,24 @@ def hold_out(public: Images, seed: int, share: float = 0.1) -> tuple[Images, Ima
     order = torch.randperm(len(public), generator=torch.Generator().manual_seed(seed))
     held = max(1, round(share * len(public)))
     return public[order[held:]], public[order[:held]]
+
+
+def owned(public: Images, pairs: int | None, shifted: bool) -> Images:
+    """So many of the public images, or of those of the first half of the classes."""
+    if shifted:
+        public = public[public.y < (int(public.y.max()) + 2) // 2]
+    if pairs is not None:
+        some = torch.randperm(len(public), generator=torch.Generator().manual_seed(pairs))
+        public = public[some[:pairs]]
+    return public
+
+
+def observed(view: View, repeats: int, seed: int) -> Released:
+    """The targets, averaged over so many sends of the same images."""
+    if repeats == 1:
+        return view.targets
+    assert view.resend is not None
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        again = [view.resend(len(view.targets)) for _ in range(repeats - 1)]
+    return (view.targets + torch.stack(again).sum(0)) / repeats

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from attcem.attacks.base import Probe
+from attcem.attacks.base import Probe, noise_variance
 from attcem.data.loader import in_order
 from attcem.types import Images, Oracle, View
 
@@ -65,8 +65,8 @@ def noise_scale(oracle: Oracle, x: Float[Tensor, "b c h w"], pairs: int) -> Floa
     """Standard deviation of the release within an image, position by position; 1 everywhere if it adds no noise."""
     recording = oracle.record(x.split(64))
     index = torch.arange(len(x), device=x.device)
-    apart = [(recording(index) - recording(index)).flatten(1).square().mean(0) for _ in range(pairs)]
-    variance = torch.stack(apart).mean(0) / 2
+    apart = [noise_variance(recording(index), recording(index)) for _ in range(pairs)]
+    variance = torch.stack(apart).mean(0).flatten()
     typical = variance.mean()
     return variance.clamp_min(QUIET * typical).sqrt() if typical > 0 else torch.ones_like(variance)
 

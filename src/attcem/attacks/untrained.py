@@ -12,9 +12,9 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attcem.attacks.base import Attack, Reconstruction
+from attcem.attacks.base import WHITE_BOX, Attack, Reconstruction
 from attcem.attacks.inverter import zeroed
-from attcem.attacks.optimise import Match
+from attcem.attacks.match import Match
 from attcem.attacks.pairs import hold_out
 from attcem.progress import bar
 from attcem.types import Released, View
@@ -89,7 +89,7 @@ class Untrained(Attack):
     @property
     def needs(self) -> frozenset[str]:
         """The device's weights and gradients."""
-        return frozenset({"public", "queries", "weights", "gradients"})
+        return WHITE_BOX
 
     def brief(self) -> Untrained:
         """A few images, a few steps."""
