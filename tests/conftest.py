@@ -16,6 +16,8 @@ CHECKED = [
 ]
 install_import_hook(CHECKED, "tests.typecheck.check")
 
+from collections.abc import Iterator
+
 import pytest
 import torch
 
@@ -30,6 +32,13 @@ torch.set_num_threads(1)
 def same_random_numbers() -> None:
     """A test that passes today passes tomorrow."""
     torch.manual_seed(0)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache_of_our_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ATTCEM_DATA", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from attcem.assess.evaluators import evaluator_for
 from attcem.assess.finished import Finished, forget
 from attcem.assess.judge import Judge
 from attcem.assess.promises import below_the_floor, promises
@@ -19,7 +20,6 @@ from attcem.attacks.checks import Evidence, adequacy_flags, curves
 from attcem.config import GRANTS, AuditConfig, with_options
 from attcem.data import Data
 from attcem.defences import Defence, describe
-from attcem.metrics import Evaluator
 from attcem.models import Split
 from attcem.naming import look_up
 from attcem.progress import say
@@ -101,14 +101,3 @@ def audit(
         **training_record(model, view.targets, config.seed),
         **provenance(),
     )
-
-
-_EVALUATORS: dict[str, Evaluator] = {}
-
-
-def evaluator_for(data: Data, seen: int, progress: bool) -> Evaluator:
-    """The independent judge of this data: trained once a process, on images that no attack is scored on."""
-    known = f"{data.name} {data.draw} {len(data.private)} {seen}"
-    if known not in _EVALUATORS:
-        _EVALUATORS[known] = Evaluator.train(data.private, data.classes, seed=0, progress=progress, seen=seen)
-    return _EVALUATORS[known]

@@ -32,7 +32,7 @@ def run_suite(
 ) -> dict[str, Reconstruction]:
     """Every attack in turn, with what it reached and the time left; finished ones are only read."""
     found: dict[str, Reconstruction] = {}
-    spent, paid, left = 0.0, 0.0, sum(attack.effort for attack in suite.values())
+    spent, paid, took, left = 0.0, 0.0, 0.0, sum(attack.effort for attack in suite.values())
     for number, (name, attack) in enumerate(suite.items(), start=1):
         say(f"attack {number} of {len(suite)}: {name}", shown=progress)
         started, before = time.perf_counter(), kept.find(name, attack)
@@ -40,11 +40,13 @@ def run_suite(
         left -= attack.effort
         if before is None:
             kept.keep(name, attack, found[name])
-            spent, paid = spent + time.perf_counter() - started, paid + attack.effort
+            took = time.perf_counter() - started
+            spent, paid = spent + took, paid + attack.effort
         judge.score(name, found[name].images)
+        after = "" if before else f" after {took:.0f} s"
         ahead = f"; about {left * spent / paid / 60:.0f} min left" if paid and left else ""
         free = judge.mean("mean_image", first=len(found[name].images))
-        say(f"{name}: MSE {judge.mean(name):.5f}  (mean image {free:.5f}){ahead}", shown=progress)
+        say(f"{name}: MSE {judge.mean(name):.5f}  (mean image {free:.5f}){after}{ahead}", shown=progress)
     return found
 
 

@@ -58,6 +58,11 @@ class AdversarialDecoder(Attack):
         """What its start needs."""
         return self.start.observations
 
+    @property
+    def effort(self) -> float:
+        """The decoder's steps, and the critic's."""
+        return self.steps * self.batch * (1 + self.critic_steps)
+
     def __call__(self, view: View, *, seed: int = 0, progress: bool = False) -> Reconstruction:
         """Train or find the start, fine-tune a copy of it, invert the targets."""
         start = self.start.trained(view, seed, progress)

@@ -88,9 +88,9 @@ class Decoder(Attack):
 
     @property
     def effort(self) -> float:
-        """Multiplications, about: steps times weights."""
-        steps = self.cycle * (2 ** (self.doublings + 1) - 1)
-        return steps * (1e4 + self.channels**2 * self.blocks) * (1.5 if self.loss == "mse_ssim" else 1.0)
+        """Grows with the weights of its blocks."""
+        pictures = self.batch * self.cycle * (2 ** (self.doublings + 1) - 1)
+        return pictures * (0.4 + self.channels**2 * self.blocks / 25_000) * (1.5 if self.loss == "mse_ssim" else 1.0)
 
     @property
     def observations(self) -> int:

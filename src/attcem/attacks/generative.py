@@ -48,6 +48,12 @@ class Generative(Attack):
         """The device's weights and gradients."""
         return WHITE_BOX
 
+    @property
+    def effort(self) -> float:
+        """The image model, and two searches for every image, with a grid of weights for some."""
+        searched = 3 * self.images + (2 + len(REFINEMENTS)) * self.tuning
+        return self.prior.steps * self.prior.batch / 2 + self.steps * searched
+
     def brief(self) -> Generative:
         """A few images, a few steps, an image model that is all but linear."""
         start = replace(self.start, channels=16, blocks=1).brief()

@@ -120,6 +120,12 @@ class Optimise(Attack):
         """The device's weights and gradients."""
         return WHITE_BOX
 
+    @property
+    def effort(self) -> float:
+        """Every step of every start, and the grid of weights at half the steps."""
+        grid = len(ANCHORS) * len(ROUGH) * self.tuning / 2
+        return self.steps * (self.images * (1 + self.restarts) + grid)
+
     def brief(self) -> Optimise:
         """A few images, a few steps, a decoder of seconds."""
         start = replace(self.start, channels=16, blocks=1).brief()

@@ -52,6 +52,11 @@ class Substitute(Attack):
         """Labelled public images and the cloud half: no queries, no weights."""
         return frozenset({"public", "labels", "logits"})
 
+    @property
+    def effort(self) -> float:
+        """An encoder, and a decoder of it."""
+        return self.steps * self.batch + self.inverter.effort
+
     def brief(self) -> Substitute:
         """A small inverter, a few steps."""
         return replace(self, inverter=Decoder(16, 1).brief(), steps=20)

@@ -91,6 +91,11 @@ class Untrained(Attack):
         """The device's weights and gradients."""
         return WHITE_BOX
 
+    @property
+    def effort(self) -> float:
+        """Every step through a generator as well."""
+        return 2 * self.steps * (self.images + self.tuning)
+
     def brief(self) -> Untrained:
         """A few images, a few steps."""
         return replace(self, images=min(4, self.images), tuning=2, steps=250)

@@ -99,6 +99,13 @@ class Evaluator:
         right = judge.recognised(rest.pixels(), rest.y)
         return cls(network, right.mean().item())
 
+    @classmethod
+    def restored(cls, state: dict[str, Tensor], images: Images, classes: int) -> Evaluator:
+        """The evaluator of these images that a state dict was taken from, with its `accuracy` among the tensors."""
+        network = fresh(images[:2], classes)
+        network.load_state_dict({name: tensor for name, tensor in state.items() if name != "accuracy"})
+        return cls(network.eval(), state["accuracy"].item())
+
     @torch.no_grad()
     def recognised(self, pictures: Pictures, y: Int64[Tensor, " n"]) -> PerImage:
         """1 where it gives a picture the class y, else 0."""

@@ -1,0 +1,56 @@
+"""The independent judge of a data set: trained once, then read from the cache by every audit of it."""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import suppress
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+
+from attcem.data import Data, default_root
+from attcem.files import write_atomically
+from attcem.metrics import Evaluator
+from attcem.types import Images
+
+VERSION = 1
+"""Another number for another recipe: evaluators trained by an older one are not used."""
+
+_TRAINED: dict[str, Evaluator] = {}
+
+
+def evaluator_for(data: Data, seen: int, progress: bool) -> Evaluator:
+    """The judge of this data, trained on `seen` of the private images, on none of which any attack is scored."""
+    known = digest(data.private, data.classes, seen)
+    if known not in _TRAINED:
+        path = default_root() / "evaluators" / f"{known}.safetensors"
+        _TRAINED[known] = read(path, data) or trained(path, data, seen, progress)
+    return _TRAINED[known]
+
+
+def digest(images: Images, classes: int, seen: int) -> str:
+    """What tells one evaluator from another: its very images and labels, and how long it learns."""
+    found = hashlib.sha256(f"{VERSION} {classes} {seen} {tuple(images.x.shape)}".encode())
+    for tensor in (images.x, images.y):
+        found.update(tensor.cpu().numpy().tobytes())
+    return found.hexdigest()[:32]
+
+
+def trained(path: Path, data: Data, seen: int, progress: bool) -> Evaluator:
+    """Train it, and keep it where the cache can be written to."""
+    evaluator = Evaluator.train(data.private, data.classes, seed=0, progress=progress, seen=seen)
+    state = {name: tensor.cpu().contiguous() for name, tensor in evaluator.network.state_dict().items()}
+    with suppress(OSError):
+        write_atomically(path, save(state | {"accuracy": torch.tensor(evaluator.accuracy, dtype=torch.float64)}))
+    return evaluator
+
+
+def read(path: Path, data: Data) -> Evaluator | None:
+    """The one that was kept; a file that is missing or not whole counts as nothing."""
+    try:
+        state = load(path.read_bytes())
+        return Evaluator.restored(state, data.private, data.classes)
+    except (OSError, SafetensorError, KeyError, RuntimeError):
+        return None
