@@ -2,11 +2,13 @@
 
 import gc
 import types
+from typing import get_args, get_type_hints
 
 import pytest
 import torch
 from torch import nn
 
+from attcem.config import GRANTS, AuditConfig
 from attcem.defences import Noise, Undefended
 from attcem.threat import build_view
 from attcem.types import Images, View
@@ -88,3 +90,7 @@ def test_the_device_goes_when_its_oracle_does(network, small):
 def test_asking_for_more_images_than_there_are_gives_all(network, small):
     view, truth = build_view(network, Undefended(), small, images=10_000)
     assert isinstance(truth, Images) and len(view.targets) == len(truth) == len(small.test)
+
+
+def test_the_configuration_offers_exactly_the_threat_models_there_are():
+    assert get_args(get_type_hints(AuditConfig)["threat"]) == tuple(GRANTS)

@@ -32,7 +32,7 @@ __all__ = ["audit", "forget"]
 STAGED = ("standard", "full")
 """Suites that also ask where the protection comes from."""
 
-SEEN = {"smoke": 4_000, "glance": 10_000, "demo": 20_000}
+SEEN = {"smoke": 4_000, "glance": 10_000, "demo": 20_000, "quick": 60_000}
 """Images that the evaluator is shown while it learns, where a suite has no time for more."""
 
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from attcem.attacks.base import Attack, Reconstruction
+from attcem.attacks.class_aware import ClassAware, class_residuals
 from attcem.attacks.inverter import Inverter
 from attcem.attacks.pairs import Pairs, hold_out, observed, owned
 from attcem.data.loader import Augment
@@ -51,7 +52,7 @@ class Decoder(Attack):
     """Cells also look at each other, half-way through the blocks."""
     loss: str = "mse"
     class_aware: bool = False
-    """Reads the cloud's logits, and learns what to add to the public mean of the class they predict."""
+    """Reads the cloud's logits, and learns what to add to the public mean of the classes they name."""
     repeats: int = 1
     """The device has sent every image so many times; the attacker averages."""
     pairs: int | None = None
@@ -148,57 +149,35 @@ class Inversion:
         self.pairs: Pairs = view.notes[known]
         self.held_out = held_out.pixels().to(self.device)
         self.held_recording = view.oracle.record(self.held_out.split(256))
-        self.residuals = self.class_residuals(own) if settings.class_aware else None
         self.network = self.solved(own)
-        solved = {id(p) for p in self.network.linear.parameters()}
-        rest = [p for p in self.network.parameters() if id(p) not in solved]
-        groups = [{"params": rest, "share": 1.0}, {"params": list(self.network.linear.parameters()), "share": 0.1}]
+        solved = list(self.network.solved())
+        rest = [p for p in self.network.parameters() if all(p is not known for known in solved)]
+        groups = [{"params": rest, "share": 1.0}, {"params": solved, "share": 0.1}]
         self.optimiser = torch.optim.Adam(groups, lr=settings.lr, betas=(0.9, 0.99))
         self.epochs = self.steps = 0
         self.best, self.weights = math.inf, snapshot(self.network)
         self.curve = [self.validate()]
 
-    def solved(self, own: Images) -> Inverter:
+    def solved(self, own: Images) -> Inverter | ClassAware:
         """A new inverter that starts as the best linear guess."""
-        some = next(iter(self.pairs.epoch(0, min(2048, len(own)), self.settings.repeats)))
-        released = [self.read(part) for part in some[0].split(64)]
-        wanted = [x - self.base(z) for z, x in zip(some[0].split(64), some[1].split(64), strict=True)]
-        mean = own.pixels().mean(0).to(self.device)
-        sizes = self.settings.channels, self.settings.blocks
-        network = Inverter(torch.cat(released), mean, *sizes, attention=self.settings.attention).to(self.device)
-        network.solve_linear(zip(released, wanted, strict=True))
+        released, x = next(iter(self.pairs.epoch(0, min(2048, len(own)), self.settings.repeats)))
+        mean, sizes = own.pixels().mean(0).to(self.device), (self.settings.channels, self.settings.blocks)
+        inverter = Inverter(released, mean, *sizes, attention=self.settings.attention).to(self.device)
+        network = self.aware(inverter, own) if self.settings.class_aware else inverter
+        network.solve_linear(zip(released.split(64), x.split(64), strict=True))
         return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
-    def class_residuals(self, own: Images) -> Float[Tensor, "classes c h w"]:
-        """How the mean image of each class differs from that of all; nothing for a class nobody has seen."""
-        pixels, mean = own.pixels(), own.pixels().mean(0)
-        classes = self.logits(self.view.targets[:1]).shape[1]
-        rows = [pixels[own.y == c].mean(0) - mean if (own.y == c).any() else 0 * mean for c in range(classes)]
-        return torch.stack(rows).to(self.device)
-
-    def logits(self, released: Released) -> Float[Tensor, "b classes"]:
-        """Log-probabilities as the cloud sees them."""
-        assert self.view.cloud is not None, "whoever is aware of classes has the cloud half"
-        with torch.no_grad():
-            return self.view.cloud(released).log_softmax(1).clamp_min(-20)
-
-    def read(self, released: Released) -> Tensor:
-        """The latent as it came, or with a plane for every logit."""
-        if self.residuals is None:
-            return released
-        planes = self.logits(released)
-        planes = planes.reshape(*planes.shape, *[1] * (released.ndim - 2)).expand(-1, -1, *released.shape[2:])
-        return torch.cat([released, planes], 1)
-
-    def base(self, released: Released) -> Tensor | float:
-        """What to add to the inverter's guess: by how much the predicted class differs from the mean image."""
-        if self.residuals is None:
-            return 0.0
-        return torch.einsum("bk,kchw->bchw", self.logits(released).exp(), self.residuals)
+    def aware(self, inverter: Inverter, own: Images) -> ClassAware:
+        """The same inverter beside what the cloud says of the class."""
+        cloud = self.view.cloud
+        if cloud is None:
+            raise ValueError("a class-aware decoder reads the cloud's logits: give the view its cloud")
+        classes = cloud(self.view.targets[:1]).shape[1]
+        return ClassAware(inverter, lambda z: cloud(z), class_residuals(own, classes).to(self.device))
 
     def guess(self, released: Released) -> Float[Tensor, "b c h w"]:
         """The guessed images, not clamped."""
-        return self.network(self.read(released)) + self.base(released)
+        return self.network(released)
 
     def run_cycle(self, steps: int, title: str, progress: bool) -> float:
         """Rise to the full learning rate, fall to zero, and return the validation loss there."""
@@ -248,6 +227,6 @@ class Inversion:
         return torch.cat([self.guess(part) for part in released.split(256)]).clamp(0, 1)
 
 
-def snapshot(network: Inverter) -> dict[str, Tensor]:
+def snapshot(network: nn.Module) -> dict[str, Tensor]:
     """A copy of the weights."""
     return {name: tensor.clone() for name, tensor in network.state_dict().items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 import torch
 import torch.nn.functional as F
@@ -185,6 +185,10 @@ class Inverter(nn.Module):
             x = F.interpolate(x, size=self.grid.covers, mode="bilinear", antialias=True)
         height, width = self.image_mean.shape[-2:]
         return self.image_mean + x[..., :height, :width]
+
+    def solved(self) -> Iterator[nn.Parameter]:
+        """What `solve_linear` solves."""
+        return self.linear.parameters()
 
     @torch.no_grad()
     def solve_linear(self, pairs: Iterable[tuple[Tensor, Tensor]]) -> None:

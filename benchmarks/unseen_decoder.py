@@ -1,0 +1,126 @@
+"""Is the suite strong enough? A decoder that it does not have, trained twice as long, should find little more.
+
+    python -m benchmarks.unseen_decoder runs/<id> ...      # runs with a finished audit, such as --suite standard
+
+The architecture is far from the suite's: batch norm and ReLU, transposed convolutions up to the picture's size with
+convolutions at every size, no closed-form start, AdamW, one cycle. It must lower the worst case (for each picture the
+best of all attacks) by less than 5 %.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from itertools import chain, count, islice
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from attcem.attacks import SUITES, VERSIONS
+from attcem.attacks.decoder import Decoder
+from attcem.attacks.pairs import Pairs, hold_out
+from attcem.data.loader import Augment
+from attcem.experiment import load_run, read_experiment
+from attcem.metrics import METRICS
+from attcem.progress import bar
+from attcem.threat import build_view
+from attcem.train import evaluate
+from attcem.types import Result, View
+from benchmarks.harness import Figure
+
+GOAL = 0.05
+
+
+class Block(nn.Module):
+    """Batch norm before each of two 3×3 convolutions, ReLU, residual (He et al. 2016)."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(*(layer for _ in range(2) for layer in normed(channels, channels)))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Of the same shape."""
+        return x + self.layers(x)
+
+
+def normed(narrow: int, wide: int) -> tuple[nn.Module, ...]:
+    return nn.BatchNorm2d(narrow), nn.ReLU(), nn.Conv2d(narrow, wide, 3, padding=1)
+
+
+class Unseen(nn.Module):
+    """From the latent's grid to the picture, twice the side at a time."""
+
+    def __init__(self, latent: torch.Size, image: tuple[int, int, int], channels: int = 64) -> None:
+        super().__init__()
+        colours, height, _ = image
+        layers: list[nn.Module] = [nn.Conv2d(latent[0], channels, 3, padding=1), Block(channels), Block(channels)]
+        for _ in range(round(math.log2(height / latent[1]))):
+            narrow = channels // 2
+            layers += [nn.ConvTranspose2d(channels, narrow, 4, stride=2, padding=1), *normed(narrow, narrow)]
+            channels = narrow
+        self.layers = nn.Sequential(*layers, *normed(channels, colours))
+
+    def forward(self, z: Tensor) -> Tensor:
+        """Guessed pictures, not clamped."""
+        return self.layers(z) + 0.5
+
+
+def trained(view: View, steps: int, batch: int, seed: int) -> tuple[Unseen, float]:
+    """The decoder after one cycle, and its loss on public images it was not trained on."""
+    assert view.oracle is not None
+    torch.manual_seed(seed)
+    own, held_out = hold_out(view.public, seed)
+    pairs = Pairs(view.oracle, own, augment=Augment(crop=2, flip=True), seed=seed, device=view.targets.device)
+    network = Unseen(view.targets.shape[1:], own.shape).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    optimiser = torch.optim.AdamW(network.parameters(), lr=2e-3, weight_decay=0.01)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, max_lr=2e-3, total_steps=steps, pct_start=0.1)
+    endless = chain.from_iterable(pairs.epoch(number, batch) for number in count())
+    with bar("unseen decoder", steps, unit_size=batch) as show:
+        for step, (released, x) in enumerate(islice(endless, steps), start=1):
+            loss = F.mse_loss(network(released), x)
+            optimiser.zero_grad(set_to_none=True)
+            loss.backward()
+            nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+            optimiser.step()
+            schedule.step()
+            show(step, loss=loss.item())
+    network.eval()
+    x = held_out.pixels()
+    return network, F.mse_loss(inverted(network, view.oracle(x)), x).item()
+
+
+@torch.no_grad()
+def inverted(network: Unseen, released: Tensor) -> Tensor:
+    return torch.cat([network(part) for part in released.split(256)]).clamp(0, 1)
+
+
+def twice_as_long(suite: str) -> tuple[int, int]:
+    """Twice the steps that the suite's longest decoder may take, and its batch."""
+    names = {VERSIONS.get(name, name): name for name in SUITES}
+    decoders = [attack for attack in SUITES[names[suite]].values() if isinstance(attack, Decoder)]
+    longest = max(decoders, key=lambda attack: attack.cycle * 2**attack.doublings)
+    return 2 * longest.cycle * (2 ** (longest.doublings + 1) - 1), longest.batch
+
+
+def lowered(folder: Path) -> Figure:
+    """By what share the worst case falls when the unseen decoder joins the suite."""
+    result, experiment = Result.load(folder), read_experiment(folder)
+    model, guard, data = load_run(folder)
+    seed, images = experiment.audit.seed, len(result.per_image["worst/mse"])
+    torch.manual_seed(seed)
+    evaluate(model, guard, data.test)  # as the audit does, so that the same noise is drawn
+    view, truth = build_view(model, guard, data, images=images, seed=seed)
+    network, own = trained(view, *twice_as_long(result.suite), seed + 1)
+    found = METRICS["mse"](inverted(network, view.targets), truth.pixels())
+    worst = torch.from_numpy(result.per_image["worst/mse"])
+    share = 1 - float(torch.minimum(found, worst).mean() / worst.mean())
+    print(f"{folder.name}: unseen alone {found.mean():.5f} (own validation {own:.5f}), suite {worst.mean():.5f}")
+    return Figure(f"{folder.name}: worst case lowered by", share, GOAL, at_least=False)
+
+
+if __name__ == "__main__":
+    figures = [lowered(Path(folder)) for folder in sys.argv[1:]]
+    print(*figures, sep="\n")
+    sys.exit(not figures or not all(figure.holds for figure in figures))
