@@ -11,6 +11,7 @@ from torch import Tensor
 
 from attcem.attacks.base import WHITE_BOX, Attack, Reconstruction
 from attcem.attacks.decoder import Decoder
+from attcem.attacks.errors import ErrorSpectrum
 from attcem.attacks.image_model import VAE, Prior
 from attcem.attacks.match import Match
 from attcem.attacks.optimise import Problem, adam
@@ -126,7 +127,7 @@ class Search:
         if math.isinf(weight):
             return painted
         anchor = weight * torch.ones(len(z)).to(painted)
-        near = Problem(self.match, z, painted, anchor, torch.zeros_like(anchor))
+        near = Problem(self.match, ErrorSpectrum.even(painted), z, painted, anchor, torch.zeros_like(anchor))
         return adam(near, painted, self.settings.steps)[0]
 
     def tuned(

@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attcem.attacks.base import noise_variance
+from attcem.attacks.inverter import identity, straighten
 from attcem.types import Latent, Released, View
 
 MEASURED, REPEATS, TOLD_APART = 128, 4, 1e-3
@@ -15,6 +16,8 @@ MEASURED, REPEATS, TOLD_APART = 128, 4, 1e-3
 
 class Match:
     """How far the released encoding of an image is from an observed one: Σ_d (E[release(encode(x))]_d − z_d)² / s_d.
+
+    Both are straightened first where nothing is random: a saturated value still tells its pre-activation.
 
     s_d is the variance of the release noise of dimension d, plus a small share of the variance between images, both
     measured on public images: a mismatch of 1 per dimension is what the noise explains, whatever the victim.
@@ -37,7 +40,9 @@ class Match:
             self.differentiable = self.has_gradient(z[:16])
         self.offset = torch.stack([released - z for released in sent]).mean((0, 1))
         noise = noise_variance(torch.cat(sent[::2]), torch.cat(sent[1::2]))
-        spread = (z - z.mean(0)).square().mean(0)
+        self.read = identity if noise.any() else straighten(torch.cat(sent))
+        spread = self.read(z + self.offset)
+        spread = (spread - spread.mean(0)).square().mean(0)
         self.scale = noise + TOLD_APART * (spread + spread.mean()) / 2 + 1e-8
         self.draws = draws if noise.any() else 1
 
@@ -70,5 +75,5 @@ class Match:
 
     def __call__(self, x: Float[Tensor, "b c h w"], z: Released) -> Float[Tensor, " b"]:
         """The mismatch of each image with its own observation; its gradient is zero where the encoder ignores x."""
-        mismatch = (self.expected(x) - z).square() / self.scale
+        mismatch = (self.read(self.expected(x)) - self.read(z)).square() / self.scale
         return mismatch.flatten(1).sum(1) + 0 * x.flatten(1).sum(1)

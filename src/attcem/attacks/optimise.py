@@ -12,6 +12,7 @@ from torch import Tensor
 
 from attcem.attacks.base import WHITE_BOX, Attack, Reconstruction
 from attcem.attacks.decoder import Decoder, Inversion
+from attcem.attacks.errors import ErrorSpectrum
 from attcem.attacks.match import Match
 from attcem.attacks.pairs import hold_out, owned
 from attcem.naming import look_up
@@ -21,8 +22,11 @@ from attcem.types import Released, View
 SMOOTH = 0.01
 """Differences of pixels below this count by their squares."""
 
-ANCHORS, ROUGH = (0.1, 1.0, 10.0), (0.3, 3.0)
-"""Weights to choose from, in units of 1 / the decoder's squared error and 2 / the public images' mean difference."""
+ANCHORS, ROUGH = (0.3, 1.0, 3.0), (0.3, 1.0, 3.0)
+"""Weights to choose from: of the decoder's likely errors, and in units of 2 / the public images' mean difference."""
+
+LEARNT = 2048
+"""Public images to learn from how the decoder errs."""
 
 
 def roughness(x: Float[Tensor, "b c h w"]) -> Float[Tensor, " b"]:
@@ -33,9 +37,10 @@ def roughness(x: Float[Tensor, "b c h w"]) -> Float[Tensor, " b"]:
 
 @dataclass(frozen=True)
 class Problem:
-    """What is minimised for each image by itself: match(x, z) + anchor·‖x − start‖² + tv·TV(x)."""
+    """What is minimised for each image by itself: match(x, z) + anchor·unlikely(x − start) + tv·TV(x)."""
 
     match: Match
+    unlikely: ErrorSpectrum
     z: Released
     start: Float[Tensor, "b c h w"]
     anchor: Float[Tensor, " b"]
@@ -43,13 +48,12 @@ class Problem:
 
     def __call__(self, x: Float[Tensor, "b c h w"]) -> Float[Tensor, " b"]:
         """One objective per image."""
-        away = (x - self.start).square().sum((1, 2, 3))
-        return self.match(x, self.z) + self.anchor * away + self.tv * roughness(x)
+        return self.match(x, self.z) + self.anchor * self.unlikely(x - self.start) + self.tv * roughness(x)
 
     def split(self, size: int) -> Iterator[Problem]:
         """The same for a few images at a time."""
         fields = (part.split(size) for part in (self.z, self.start, self.anchor, self.tv))
-        return (Problem(self.match, *few) for few in zip(*fields, strict=True))
+        return (Problem(self.match, self.unlikely, *few) for few in zip(*fields, strict=True))
 
 
 def adam(problem: Problem, x: Tensor, steps: int) -> tuple[Tensor, list[float]]:
@@ -101,8 +105,8 @@ SOLVERS: dict[str, tuple[Callable[[Problem, Tensor, int], tuple[Tensor, list[flo
 class Optimise(Attack):
     """Optimises pixels through the device until they encode to what was sent, starting from a decoder's guess.
 
-    How far to trust the observation against the decoder and against smoothness is tuned for each victim on held-out
-    public images, released once as the targets were. Where nothing gains there, the decoder's guess stands.
+    How the decoder errs is learnt from held-out public images, released once as the targets were; on a few of them it
+    is tuned how far to trust the observation against that and against smoothness. If nothing gains, the guess stands.
     """
 
     images: int = 64
@@ -136,12 +140,14 @@ class Optimise(Attack):
         with torch.random.fork_rng():
             torch.manual_seed(seed)
             decoder, match = self.start.trained(view, seed, progress), Match(view, seed, self.draws)
-            anchor, tv, curve = self.tuned(view, match, decoder, seed)
+            unlikely, anchor, tv, curve = self.tuned(view, match, decoder, seed)
             z = view.targets[: self.images]
             guess = decoder.invert(z)
             if math.isinf(anchor):
                 return Reconstruction(guess, curve)
-            problem = Problem(match, z, guess, anchor * torch.ones(len(z)).to(z), tv * torch.ones(len(z)).to(z))
+            problem = Problem(
+                match, unlikely, z, guess, anchor * torch.ones(len(z)).to(z), tv * torch.ones(len(z)).to(z)
+            )
             mean = view.public.pixels().mean(0).to(z.device)
             found, fell = self.solve(problem, guess, self.steps, progress)
             ends = [found]
@@ -167,28 +173,32 @@ class Optimise(Attack):
                 show(sum(map(len, ends)), objective=values[-1] / len(start))
         return torch.cat(ends), fell / max(left, 1e-8)
 
-    def tuned(self, view: View, match: Match, decoder: Inversion, seed: int) -> tuple[float, float, list[float]]:
-        """Weights of anchor and TV that serve best on held-out public images, and the errors before and after.
+    def tuned(
+        self, view: View, match: Match, decoder: Inversion, seed: int
+    ) -> tuple[ErrorSpectrum, float, float, list[float]]:
+        """How the decoder errs, the weights of that and of TV that serve best, and the errors before and after.
 
         The anchor is infinite, which is the decoder's guess itself, unless the best gains more than two standard
-        errors: the best of six gains one by luck.
+        errors: the best of nine gains one by luck.
         """
         assert view.oracle is not None, "whoever has the weights may query"
         _, held_out = hold_out(owned(view.public, self.start.pairs, self.start.shifted), seed)
-        x = held_out[: self.tuning].pixels().to(view.targets.device)
-        z = view.oracle(x)
-        guess = decoder.invert(z)
+        many = held_out[: self.tuning + LEARNT].pixels().to(view.targets.device)
+        seen = view.oracle.record(many.split(256))(torch.arange(len(many), device=many.device))
+        guesses = decoder.invert(seen)
+        unlikely = ErrorSpectrum.of((many - guesses)[min(self.tuning, len(many) // 2) :])
+        x, z, guess = (part[: self.tuning] for part in (many, seen, guesses))
         before = (guess - x).square().mean((1, 2, 3))
         steps = torch.cat([x.diff(dim=2).flatten(), x.diff(dim=3).flatten()])
-        units = 1 / before.mean().clamp_min(1e-6), 2 / steps.abs().mean().clamp_min(1e-3)
-        grid = torch.cartesian_prod(torch.tensor(ANCHORS), torch.tensor(ROUGH)).to(x) * torch.stack(units)
+        rough = 2 / steps.abs().mean().item() * torch.tensor(ROUGH)
+        grid = torch.cartesian_prod(torch.tensor(ANCHORS), rough).to(x)
         anchor, tv = grid.repeat_interleave(len(x), 0).T
-        many = (len(grid), *[1] * (x.ndim - 1))
-        problem = Problem(match, z.repeat(len(grid), *[1] * (z.ndim - 1)), guess.repeat(many), anchor, tv)
+        each = (len(grid), *[1] * (x.ndim - 1))
+        problem = Problem(match, unlikely, z.repeat(len(grid), *[1] * (z.ndim - 1)), guess.repeat(each), anchor, tv)
         found, _ = self.solve(problem, problem.start, max(1, self.steps // 2))
-        after = (found - x.repeat(many)).square().mean((1, 2, 3)).reshape(len(grid), len(x))
+        after = (found - x.repeat(each)).square().mean((1, 2, 3)).reshape(len(grid), len(x))
         best = int(after.mean(1).argmin())
         gain = before - after[best]
         if gain.mean() <= 2 * gain.std(correction=0) / len(x) ** 0.5:
-            return math.inf, 0.0, [before.mean().item()]
-        return *grid[best].tolist(), [before.mean().item(), after[best].mean().item()]
+            return unlikely, math.inf, 0.0, [before.mean().item()]
+        return unlikely, *grid[best].tolist(), [before.mean().item(), after[best].mean().item()]

@@ -1,0 +1,45 @@
+"""How a decoder errs: along few directions much, along most of them little."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+LEAST = 1e-6
+"""Variance of a pixel below which nothing is told apart."""
+
+
+@dataclass(frozen=True)
+class ErrorSpectrum:
+    """Errors as a Gaussian: variance λ_k along axis u_k, and the same s² along every direction that is left."""
+
+    axes: Float[Tensor, "d k"]
+    variance: Float[Tensor, " k"]
+    left: float
+
+    @classmethod
+    def of(cls, errors: Float[Tensor, "n c h w"], most: int = 256) -> ErrorSpectrum:
+        """The principal axes of these errors, no more than a quarter as many as there are errors."""
+        flat = errors.flatten(1)
+        count = min(most, len(flat) // 4, flat.shape[1] // 4)
+        total = flat.square().sum() / len(flat)
+        if not count:
+            return cls(flat.new_zeros(flat.shape[1], 0), flat.new_zeros(0), max(LEAST, total.item() / flat.shape[1]))
+        _, size, axes = torch.pca_lowrank(flat, q=count, center=False, niter=4)
+        variance = size.square() / len(flat)
+        left = (total - variance.sum()).item() / (flat.shape[1] - count)
+        return cls(axes, variance.clamp_min(LEAST), max(LEAST, left))
+
+    @classmethod
+    def even(cls, like: Float[Tensor, "b c h w"]) -> ErrorSpectrum:
+        """Variance 1 everywhere."""
+        return cls(like.new_zeros(like[0].numel(), 0), like.new_zeros(0), 1.0)
+
+    def __call__(self, away: Float[Tensor, "b c h w"]) -> Float[Tensor, " b"]:
+        """How unlikely such errors are: Σ_k (u_k·e)² / λ_k + (‖e‖² − Σ_k (u_k·e)²) / s²."""
+        flat = away.flatten(1)
+        along = (flat @ self.axes).square()
+        return (along / self.variance).sum(1) + (flat.square().sum(1) - along.sum(1)) / self.left
