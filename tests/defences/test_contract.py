@@ -118,6 +118,13 @@ def test_a_chain_is_flat_adds_noise_variances_and_weighs_penalties():
     assert chain.penalises and not (Noise(0.1) + Shrink(lam=0)).penalises
 
 
+def test_noise_before_a_clip_is_not_added_to_the_noise_after_it():
+    clipped, plain = create_defence("local_dp", epsilon=8.0), create_defence("local_dp", epsilon=8.0, clip=None)
+    assert (Noise(0.1) + clipped).sigma == pytest.approx(clipped.sigma)
+    assert (Noise(9.0) + clipped).sigma == pytest.approx(9.0)
+    assert (Noise(9.0) + plain).sigma == pytest.approx((81 + plain.sigma**2) ** 0.5)
+
+
 def test_a_chain_sets_up_and_saves_every_link():
     chain = Chain(Noise(0.1), Scaled())
     chain.setup(latent=(5,), classes=3, sigma=chain.sigma)

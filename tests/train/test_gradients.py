@@ -22,7 +22,8 @@ def two_passes(model, guard, x, y, weight):
     F.cross_entropy(model.decoder(guard.release(z)), y).backward()
     for link in guard.links:
         if link.penalises and weight(link) > 0:
-            stashed = {p: p.grad for p in model.encoder.parameters()}
+            weighed = list(link.parameters()) if link.weigh_own else []
+            stashed = {p: p.grad for p in [*model.encoder.parameters(), *weighed]}
             for p in stashed:
                 p.grad = None
             link.penalty(Batch(x, y, model.encoder(x))).backward()
@@ -75,6 +76,11 @@ PENALTIES = [
     ],
     ("bound", {"assign": "slot", "tokens": "spatial", "memory": 0.9}),
     *[("hybrid", {"deep": deep}) for deep in ("slot", "bound")],
+    ("nopeek", {}),
+    ("vib", {}),
+    ("arl", {"threshold": -1.0, "channels": 8, "blocks": 1}),
+    ("arl", {"metric": "mse", "threshold": 1.0, "channels": 8, "blocks": 1}),
+    ("adversarial_noise", {"threshold": -1.0, "channels": 8, "blocks": 1}),
 ]
 
 

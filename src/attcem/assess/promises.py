@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from attcem.data import Data
-from attcem.defences import Defence, Noise
+from attcem.defences import Defence, Stage
 from attcem.metrics.bounds import bounds
 from attcem.models import Split
 from attcem.threat import the_device
@@ -18,18 +19,29 @@ def promises(model: Split, guard: Defence, data: Data, twin: Result | None) -> d
     """What theory says of any attack on this device, from its clean latents of the test images."""
     device = the_device(model, guard)
     pixels = data.test.pixels()
-    with torch.no_grad():
-        latents = torch.cat([device.encode(x).float().cpu() for x in pixels.split(256)])
     changes = [link for link in guard.links if type(link).release is not Defence.release]
+
+    def before_noise(x: Tensor) -> Tensor:
+        """What the noise is added to: the clean latent, transformed where a link does that first."""
+        z = device.encode(x)
+        for link in changes:
+            if link.stage is Stage.TRANSFORM:
+                z = link.release(z)
+        return z.float()
+
+    with torch.no_grad():
+        latents = torch.cat([before_noise(x).cpu() for x in pixels.split(256)])
     return bounds(
         latents,
         data.test.y,
         data.classes,
         guard.sigma,
         pixels,
-        encode=lambda x: device.encode(x).float(),
+        encode=before_noise,
         twin_rate=None if twin is None else twin.bounds.get("rate_nats"),
-        not_counted=[type(link).__name__.lower() for link in changes if not isinstance(link, Noise)],
+        not_counted=[
+            type(link).__name__.lower() for link in changes if link.sigma == 0 and link.stage is not Stage.TRANSFORM
+        ],
     )
 
 

@@ -4,29 +4,45 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
+from attcem.defences.adversarial_noise import AdversarialNoise
+from attcem.defences.arl import ARL
 from attcem.defences.base import Chain, Defence, Stage, Undefended
 from attcem.defences.bound import Bound
+from attcem.defences.dropout import Dropout
 from attcem.defences.gated import Gated
 from attcem.defences.gmm import GMM
 from attcem.defences.hybrid import Hybrid
+from attcem.defences.lca import LCA
+from attcem.defences.local_dp import LocalDP
 from attcem.defences.noise import Noise
+from attcem.defences.nopeek import NoPeek
 from attcem.defences.slot import Slot
 from attcem.defences.surrogate import Insight, Surrogate
+from attcem.defences.topk import TopK
+from attcem.defences.vib import VIB
 from attcem.naming import check_options, look_up
 
 __all__ = [
+    "ARL",
     "DEFENCES",
     "GMM",
+    "LCA",
+    "VIB",
+    "AdversarialNoise",
     "Bound",
     "Chain",
     "Defence",
+    "Dropout",
     "Gated",
     "Hybrid",
     "Insight",
+    "LocalDP",
+    "NoPeek",
     "Noise",
     "Slot",
     "Stage",
     "Surrogate",
+    "TopK",
     "Undefended",
     "build_defence",
     "create_defence",
@@ -41,6 +57,14 @@ DEFENCES: dict[str, type[Defence]] = {
     "slot": Slot,
     "bound": Bound,
     "hybrid": Hybrid,
+    "local_dp": LocalDP,
+    "dropout": Dropout,
+    "topk": TopK,
+    "nopeek": NoPeek,
+    "vib": VIB,
+    "lca": LCA,
+    "arl": ARL,
+    "adversarial_noise": AdversarialNoise,
 }
 
 

@@ -12,8 +12,12 @@ from attcem.types import Batch, Latent, Released
 
 
 class Stage(IntEnum):
-    """Where in the release chain a defence acts (maths §4): a chain always releases in this order."""
+    """Where in the release chain a defence acts (maths §4): a chain always releases in this order.
 
+    What a TRANSFORM does comes before any noise: the noise is then on the transformed latent, not on the encoder's.
+    """
+
+    TRANSFORM = 0
     NOISE = 1
     LOCAL_DP = 2
     DROPOUT = 3
@@ -25,8 +29,10 @@ class Defence(nn.Module):
     """Changes what leaves the device (`release`), how the encoder is trained (`penalty`), or both.
 
     `lam` weighs the penalty's gradient in the encoder, `warmup` is the number of epochs before it starts; one that
-    `needs_noise` means nothing in a chain without Gaussian noise. The trainer keeps `progress` (share of training
-    done) up to date, and sets `watched` for the few steps whose `readings` it will collect for the log.
+    `needs_noise` means nothing in a chain without Gaussian noise. One that must `weigh_own` has parameters that shape
+    the release: they feel the weighted penalty, as the encoder does. Where one `bends` the latent before its own noise,
+    that of earlier links is not added to it. The trainer keeps `progress` (share of training done) up to date, and sets
+    `watched` for the few steps whose `readings` it will collect for the log.
     """
 
     stage: Stage = Stage.ADVERSARIAL
@@ -34,6 +40,8 @@ class Defence(nn.Module):
     lam: float = 1.0
     warmup: int = 0
     needs_noise: bool = False
+    weigh_own: bool = False
+    bends: bool = False
     progress: float = 0.0
     watched: bool = False
 
@@ -43,8 +51,15 @@ class Defence(nn.Module):
         self.lost = 0
         """How many penalties were not finite, and were replaced by zero."""
 
+    def join(self, chain: Chain) -> None:
+        """Learn which chain it is a link of, before `setup`: an adversary looks at what all links release together."""
+
     def setup(self, *, latent: Sequence[int], classes: int, sigma: float) -> None:
         """Make parameters for these shapes; called once, before the optimiser exists."""
+
+    def own_parameters(self) -> list[nn.Parameter]:
+        """What the trainer trains on task and penalty: all that ask for a gradient, so never an adversary's weights."""
+        return [parameter for parameter in self.parameters() if parameter.requires_grad]
 
     def release(self, z: Latent) -> Released:
         """What leaves the device: in training, evaluation, attack and deployment alike."""
@@ -93,8 +108,12 @@ class Chain(Defence):
 
     @property
     def sigma(self) -> float:  # type: ignore[override]
-        """Standard deviation of all Gaussian release noise together: variances add."""
-        return sum(link.sigma**2 for link in self.links) ** 0.5
+        """Standard deviation of Gaussian release noise that is sure: variances add, up to a link that bends."""
+        runs = [0.0]
+        for link in self.links:
+            runs += [0.0] * link.bends
+            runs[-1] += link.sigma**2
+        return max(runs) ** 0.5
 
     @property
     def penalises(self) -> bool:
@@ -102,9 +121,15 @@ class Chain(Defence):
         return any(link.penalises for link in self.links)
 
     def setup(self, *, latent: Sequence[int], classes: int, sigma: float) -> None:
-        """Set up every link, each knowing the whole chain's noise."""
+        """Set up every link, each knowing the whole chain and its noise."""
         for link in self.links:
+            link.join(self)
             link.setup(latent=latent, classes=classes, sigma=sigma)
+
+    def own_parameters(self) -> list[nn.Parameter]:
+        """Those of every link, each once."""
+        links: list[Defence] = list(self.chained)  # type: ignore[arg-type]
+        return list(dict.fromkeys(parameter for link in links for parameter in link.own_parameters()))
 
     def release(self, z: Latent) -> Released:
         """Apply every link in order."""

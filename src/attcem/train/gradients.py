@@ -42,7 +42,8 @@ def one_pass(
 
     Task and penalties are differentiated to the latent, added there with their weights, and the sum is
     backpropagated once. A defence's own parameters get the unweighted gradient of its penalty, also while its weight
-    is still 0; without such parameters a penalty of weight 0 is not computed. One that is not finite is left out and
+    is still 0; where they shape what is released (`weigh_own`), the task pulls at them, too, and they get the weighted
+    one. A penalty of weight 0 from which nothing learns is not computed. One that is not finite is left out and
     counted. Defences that are `watched` have their readings collected.
     """
     z = model.encoder(x)
@@ -57,9 +58,10 @@ def one_pass(
     started = time.perf_counter()
     at_task = at_latent
     for link in guard.links:
-        own = [p for p in link.parameters() if p.requires_grad]
+        own = link.own_parameters()
         scale = weight(link) if link.penalises else 0.0
-        if not (link.penalises and (scale > 0 or own)):
+        own_scale = scale if link.weigh_own else 1.0
+        if not (link.penalises and (scale > 0 or (own and own_scale > 0))):
             continue
         name = type(link).__name__.lower()
         lost_before = link.lost
@@ -68,7 +70,7 @@ def one_pass(
         if not torch.isfinite(penalty):
             report.lost_penalties += 1
             continue
-        gradient = differentiate(penalty, leaf, own)
+        gradient = differentiate(penalty, leaf, own, own_scale)
         if scale > 0:
             report.penalties[name] = float(penalty.detach())
             at_latent = at_latent + scale * gradient
@@ -81,12 +83,13 @@ def one_pass(
     return report
 
 
-def differentiate(penalty: Float[Tensor, ""], leaf: Tensor, own: list[nn.Parameter]) -> Tensor:
-    """Gradient of a penalty at the latent; the defence's own parameters receive theirs on the way."""
+def differentiate(penalty: Float[Tensor, ""], leaf: Tensor, own: list[nn.Parameter], own_scale: float = 1.0) -> Tensor:
+    """Gradient of a penalty at the latent; the defence's own parameters receive theirs, scaled, on the way."""
     if not penalty.requires_grad:
         return torch.zeros_like(leaf)
     at_latent, *at_own = torch.autograd.grad(penalty, [leaf, *own], allow_unused=True)
     for parameter, gradient in zip(own, at_own, strict=True):
         if gradient is not None:
+            gradient = gradient * own_scale
             parameter.grad = gradient if parameter.grad is None else parameter.grad + gradient
     return torch.zeros_like(leaf) if at_latent is None else at_latent

@@ -96,7 +96,7 @@ class Training:
         augment = Augment(config.crop, config.flip)
         self.loader = Loader(data.private, config.batch, device=self.device, augment=augment, seed=seed)
         self.recipe: Recipe = recipe_for(config)
-        self.optimiser = self.recipe.optimiser(list(model.parameters()), list(guard.parameters()))
+        self.optimiser = self.recipe.optimiser(list(model.parameters()), guard.own_parameters())
         self.state = State(dataclasses.asdict(config), model.spec, seed)
         self.best: dict[str, torch.Tensor] = {}
         self.buffers = list(self.model.buffers())

@@ -1,0 +1,118 @@
+"""A small network on the device that bends what is released away from what an inverter can use."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from attcem.defences.arl import ARL
+from attcem.naming import look_up
+from attcem.types import Latent, Released
+
+LARGEST = 1e4
+"""The generator sees no larger numbers: what it makes of them stays finite."""
+
+
+def within_each(raw: Float[Tensor, "b *latent"]) -> Float[Tensor, "b *latent"]:
+    """tanh(g): every number between −1 and 1, close to their signs where g is large."""
+    return raw.tanh()
+
+
+def within_all(raw: Float[Tensor, "b *latent"]) -> Float[Tensor, "b *latent"]:
+    """g / √(1 + mean g²): the root mean square of a sample stays below 1, single numbers need not."""
+    return raw / (1 + raw.square().flatten(1).mean(1)).sqrt().reshape(-1, *[1] * (raw.ndim - 1))
+
+
+NORMS: Mapping[str, Callable[[Float[Tensor, "b *latent"]], Float[Tensor, "b *latent"]]] = {
+    "linf": within_each,
+    "l2": within_all,
+}
+
+
+class AdversarialNoise(ARL):
+    """Adds a learned, bounded perturbation to what is released, trained to mislead a decoder and keep the task.
+
+    z' = z + budget · bound(g(z)), z being what the links before it let out. The generator g learns from the task's
+    gradient through the release and from the penalty of `arl` against an adversary of its own. The perturbation is the
+    same whenever z is: it adds no uncertainty, and only a fresh attacker can tell what it hides.
+
+    Args:
+        lam: weight of the penalty's gradient in the encoder; at 0 the generator alone works against the adversary.
+        budget: bound of the perturbation, in the units of the latent, as sigma is for noise.
+        norm: linf (every number within the budget) or l2 (each sample's root mean square within the budget).
+        width: hidden channels of the generator, or hidden numbers for a latent without positions.
+        loss_scale: factor on the penalty: what the generator gives for misleading, against the task.
+        metric: ssim or mse: what the adversary wants, and what the penalty takes from it.
+        threshold: SSIM below which, or MSE above which, a guess is harmless; by default 0.3 or 0.05.
+        steps: how often the adversary learns from each batch.
+        channels: width of the adversary.
+        blocks: residual blocks of the adversary.
+        lr: learning rate of the adversary.
+        warmup: epochs before the encoder is penalised; generator and adversary learn from the first step.
+    """
+
+    def __init__(
+        self,
+        lam: float = 0.0,
+        budget: float = 0.3,
+        norm: str = "linf",
+        width: int = 32,
+        loss_scale: float = 1.0,
+        metric: str = "ssim",
+        threshold: float | None = None,
+        steps: int = 1,
+        channels: int = 64,
+        blocks: int = 2,
+        lr: float = 3e-3,
+        warmup: int = 0,
+    ) -> None:
+        super().__init__(lam, metric, threshold, steps, channels, blocks, lr, warmup)
+        self.bounded = look_up("norm", norm, NORMS)
+        if not 0 < budget < math.inf or width < 1:
+            raise ValueError(
+                f"budget={budget} and width={width} make no perturbation: give a budget above 0, such as 0.3, and at "
+                "least 1 hidden channel"
+            )
+        self.budget, self.norm, self.width, self.loss_scale = budget, norm, width, loss_scale
+
+    @property
+    def penalises(self) -> bool:
+        """Always: the generator learns from the penalty even where the encoder does not."""
+        return True
+
+    def setup(self, *, latent: Sequence[int], classes: int, sigma: float) -> None:
+        """Make adversary and generator."""
+        super().setup(latent=latent, classes=classes, sigma=sigma)
+        size = math.prod(latent)
+        self.generator = (
+            nn.Sequential(
+                nn.Conv2d(latent[0], self.width, 3, padding=1),
+                nn.ReLU(),
+                nn.Conv2d(self.width, latent[0], 3, padding=1),
+            )
+            if len(latent) == 3
+            else nn.Sequential(
+                nn.Flatten(),
+                nn.Linear(size, self.width),
+                nn.ReLU(),
+                nn.Linear(self.width, size),
+                nn.Unflatten(1, tuple(latent)),
+            )
+        )
+
+    def release(self, z: Latent) -> Released:
+        """What came in, moved by at most the budget."""
+        raw = self.generator(z.to(next(self.generator.parameters()).dtype).clamp(-LARGEST, LARGEST))
+        return z + self.budget * self.bounded(raw).to(z.dtype)
+
+    @property
+    def caveats(self) -> list[str]:
+        """Nothing is promised."""
+        return [
+            *super().caveats,
+            "adversarial_noise adds a fixed function of the latent, no uncertainty: it bounds nothing, and only "
+            "attackers that training never met tell what it hides",
+        ]

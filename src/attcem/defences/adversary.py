@@ -1,0 +1,184 @@
+"""The adversary of a training run: a decoder that learns to see the image in what is released, by its own means."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from attcem.types import Released
+
+PLANES = 4
+"""Colour planes that are painted: as many as an image has are compared, the others mean nothing."""
+
+GRID = 4
+"""Side of the grid on which a latent without positions is laid out."""
+
+WINDOW, BLUR = 11, 1.5
+"""Size and standard deviation of the window in which structure is compared (maths §5)."""
+
+Score = Callable[[Float[Tensor, "b c h w"], Float[Tensor, "b c h w"]], Float[Tensor, ""]]
+
+
+def windows(side: int, like: Tensor) -> Float[Tensor, "side inside"]:
+    """Gaussian windows, one a column, at every place of a side where they fit; a short side is one window."""
+    size = min(WINDOW, side)
+    offset = torch.arange(size, dtype=like.dtype, device=like.device) - (size - 1) / 2
+    bell = (-(offset**2) / (2 * BLUR**2)).softmax(0)
+    place = torch.arange(side - size + 1, device=like.device)
+    columns = like.new_zeros(side, len(place))
+    columns[place + torch.arange(size, device=like.device).unsqueeze(1), place] = bell.unsqueeze(1)
+    return columns
+
+
+def structural_similarity(guess: Float[Tensor, "b c h w"], x: Float[Tensor, "b c h w"]) -> Float[Tensor, ""]:
+    """SSIM of a batch, over windows that lie inside the image.
+
+    mean of (2μ_gμ_x + .01²)(2σ_gx + .03²) / (μ_g² + μ_x² + .01²)(σ_g² + σ_x² + .03²).
+    """
+    maps = torch.cat([guess, x, guess * guess, x * x, guess * x], 1)
+    # Products with a band of windows: many times faster than convolving thousands of single planes.
+    mean = windows(x.shape[2], x).T @ maps @ windows(x.shape[3], x)
+    mean_g, mean_x, gg, xx, gx = mean.chunk(5, 1)
+    light = (2 * mean_g * mean_x + 0.01**2) / (mean_g**2 + mean_x**2 + 0.01**2)
+    structure = (2 * (gx - mean_g * mean_x) + 0.03**2) / (gg - mean_g**2 + xx - mean_x**2 + 0.03**2)
+    return (light * structure).mean()
+
+
+@dataclass(frozen=True)
+class Metric:
+    """How well an image was guessed, whether a good guess scores high (+1) or low (−1), and what is harmless."""
+
+    score: Score
+    sign: int
+    threshold: float
+
+    def excess(self, score: Float[Tensor, ""], threshold: float) -> Float[Tensor, ""]:
+        """ReLU(SSIM − threshold), or ReLU(threshold − MSE): by how much the guess is better than it may be."""
+        return F.relu(self.sign * (score - threshold))
+
+
+METRICS: Mapping[str, Metric] = {
+    "ssim": Metric(structural_similarity, sign=1, threshold=0.3),
+    "mse": Metric(F.mse_loss, sign=-1, threshold=0.05),
+}
+
+
+def adam_step(
+    gradient: Float[Tensor, " n"],
+    first: Float[Tensor, " n"],
+    second: Float[Tensor, " n"],
+    step: int,
+    lr: float,
+    keep: tuple[float, float] = (0.9, 0.999),
+) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"], Float[Tensor, " n"]]:
+    """Change of the weights and both moments after Adam's step number 1, 2, …: −lr · m̂ / (√v̂ + 1e-8)."""
+    first = keep[0] * first + (1 - keep[0]) * gradient
+    second = keep[1] * second + (1 - keep[1]) * gradient**2
+    spread = (second / (1 - keep[1] ** step)).sqrt() + 1e-8
+    return -lr * first / (1 - keep[0] ** step) / spread, first, second
+
+
+def standardised(z: Float[Tensor, "b c *places"]) -> Float[Tensor, "b c *places"]:
+    """(z − mean) / √(var + 1e-5) of every channel in this batch: an encoder gains nothing by scaling its latent."""
+    over = [0, *range(2, z.ndim)]
+    centred = z - z.mean(over, keepdim=True)
+    return centred / (centred.square().mean(over, keepdim=True) + 1e-5).sqrt()
+
+
+class Residual(nn.Module):
+    """x + conv(relu(conv(x))), which starts as x."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(channels, channels, 3, padding=1)
+        self.second = nn.Conv2d(channels, channels, 3, padding=1)
+        nn.init.zeros_(self.second.weight)
+
+    def forward(self, x: Float[Tensor, "b c h w"]) -> Float[Tensor, "b c h w"]:
+        """One residual step."""
+        return x + self.second(F.relu(self.first(x)))
+
+
+class Painter(nn.Module):
+    """Residual blocks on the latent's own grid, then one and the same doubling, as often as the image needs.
+
+    Its weights depend on the latent's shape only, so that it can be made before anyone has seen an image.
+    """
+
+    def __init__(self, latent: Sequence[int], channels: int, blocks: int) -> None:
+        super().__init__()
+        self.stem: nn.Module = (
+            nn.Conv2d(latent[0], channels, 3, padding=1)
+            if len(latent) == 3
+            else nn.Sequential(
+                nn.Flatten(), nn.Linear(math.prod(latent), channels * GRID**2), nn.Unflatten(1, (channels, GRID, GRID))
+            )
+        )
+        self.body = nn.Sequential(*(Residual(channels) for _ in range(blocks)))
+        self.enlarge = nn.Sequential(nn.ReLU(), nn.Conv2d(channels, 4 * channels, 3, padding=1), nn.PixelShuffle(2))
+        self.out = nn.Sequential(nn.ReLU(), nn.Conv2d(channels, PLANES, 3, padding=1), nn.Sigmoid())
+
+    def forward(self, released: Released, image: Sequence[int]) -> Float[Tensor, "b c h w"]:
+        """Images of this shape, between 0 and 1."""
+        planes, *size = image
+        if planes > PLANES:
+            raise ValueError(f"the adversary paints at most {PLANES} colour planes, and these images have {planes}")
+        x = self.body(self.stem(standardised(released)))
+        while x.shape[2] < size[0] or x.shape[3] < size[1]:
+            x = self.enlarge(x)
+        guess = self.out(x)[:, :planes]
+        return guess if [*guess.shape[2:]] == size else F.interpolate(guess, size, mode="bilinear")
+
+
+class Adversary(nn.Module):
+    """A painter and the Adam that trains it: no other optimiser and no other loss ever moves its weights.
+
+    The weights ask for no gradient and are read detached, so that none reaches them while a defence learns from its
+    guesses; Adam's moments are buffers beside them, so that a checkpoint of the defence holds all there is.
+    """
+
+    first: Tensor
+    second: Tensor
+    steps: Tensor
+
+    def __init__(self, latent: Sequence[int], channels: int, blocks: int, lr: float) -> None:
+        super().__init__()
+        self.lr = lr
+        self.painter = Painter(latent, channels, blocks).requires_grad_(False)
+        size = sum(p.numel() for p in self.painter.parameters())
+        self.register_buffer("first", torch.zeros(size))
+        self.register_buffer("second", torch.zeros(size))
+        self.register_buffer("steps", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, released: Released, x: Float[Tensor, "b c h w"], score: Score) -> Float[Tensor, ""]:
+        """How well it guesses these images: a number that depends on what was released, not on the weights."""
+        return self.judge({name: p.detach() for name, p in self.painter.named_parameters()}, released, x, score)
+
+    def judge(
+        self, weights: dict[str, Tensor], released: Released, x: Float[Tensor, "b c h w"], score: Score
+    ) -> Float[Tensor, ""]:
+        """How well a painter with these weights guesses."""
+        guess = functional_call(self.painter, weights, (released.to(self.first), x.shape[1:]))
+        return score(guess, x.to(self.first))
+
+    def learn(self, released: Released, x: Float[Tensor, "b c h w"], metric: Metric) -> None:
+        """One step of Adam towards better guesses; a batch that is not finite changes nothing."""
+        weights = {name: p.detach().requires_grad_() for name, p in self.painter.named_parameters()}
+        with torch.enable_grad():
+            loss = -metric.sign * self.judge(weights, released.detach(), x, metric.score)
+            found = torch.autograd.grad(loss, list(weights.values()))
+        gradient = torch.cat([part.flatten() for part in found])
+        if not (loss.isfinite() and gradient.norm().isfinite()):
+            return
+        self.steps += 1
+        change, first, second = adam_step(gradient, self.first, self.second, int(self.steps), self.lr)
+        self.first.copy_(first), self.second.copy_(second)
+        for p, part in zip(weights.values(), change.split([p.numel() for p in weights.values()]), strict=True):
+            p.detach().add_(part.view_as(p))

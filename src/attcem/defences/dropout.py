@@ -1,0 +1,28 @@
+"""Random entries of the latent never leave the device."""
+
+import torch.nn.functional as F
+
+from attcem.defences.base import Defence, Stage
+from attcem.types import Latent, Released
+
+
+class Dropout(Defence):
+    """Releases each entry of the latent with probability 1 − rate, drawn afresh every time, else a zero.
+
+    z = ẑ ⊙ m / (1 − rate), m ~ Bernoulli(1 − rate): the mean is kept.
+
+    Args:
+        rate: probability that an entry is held back.
+    """
+
+    stage = Stage.DROPOUT
+
+    def __init__(self, rate: float = 0.5) -> None:
+        super().__init__()
+        if not 0 <= rate < 1:
+            raise ValueError(f"dropout rate={rate} is no probability below 1: give something like 0.5")
+        self.rate = rate
+
+    def release(self, z: Latent) -> Released:
+        """Never the same entries twice, in training and evaluation alike."""
+        return F.dropout(z, self.rate, training=True)

@@ -1,0 +1,42 @@
+"""Distance correlation between images and latents as a penalty."""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attcem.defences.base import Defence
+from attcem.defences.surrogate import nothing
+from attcem.maths.dcor import LEAST_UNBIASED, distance_correlation
+from attcem.types import Batch
+
+
+class NoPeek(Defence):
+    """Penalises distance correlation: images that look alike should not have latents that lie close.
+
+    L = dCor²(x, ẑ) over a batch of images and clean latents, flattened (Vepakomma et al. 2020). It does not feel
+    the scale of a latent: an encoder may outgrow any noise without its noticing.
+
+    Args:
+        lam: weight of the penalty's gradient in the encoder.
+        unbiased: whether to correct the bias, which is large where a batch has fewer samples than a latent has numbers.
+        warmup: epochs before it starts.
+    """
+
+    def __init__(self, lam: float = 0.1, unbiased: bool = False, warmup: int = 0) -> None:
+        super().__init__()
+        self.lam, self.unbiased, self.warmup = lam, unbiased, warmup
+
+    def penalty(self, batch: Batch) -> Float[Tensor, ""]:
+        """dCor² of the batch; zero where it is not finite, or where there are too few samples to correct the bias."""
+        if self.unbiased and len(batch.z) < LEAST_UNBIASED:
+            return nothing(batch.z)
+        wide = torch.promote_types(batch.z.dtype, torch.float32)
+        with torch.autocast(batch.z.device.type, enabled=False):
+            x, z = (values.flatten(1).to(wide) for values in (batch.x, batch.z))
+            value = distance_correlation(x, z, unbiased=self.unbiased)
+        if not value.isfinite():
+            self.lost += 1
+            return nothing(batch.z)
+        return value

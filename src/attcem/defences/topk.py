@@ -1,0 +1,37 @@
+"""Only the largest entries of the latent leave the device."""
+
+import torch
+from jaxtyping import Bool
+
+from attcem.defences.base import Defence, Stage
+from attcem.types import Latent, Released
+
+
+def largest(z: Latent, keep: float) -> Bool[torch.Tensor, "b *latent"]:
+    """True at exactly max(1, round(keep · d)) entries of each sample: the largest magnitudes, the first where equal."""
+    size = z.flatten(1).abs()
+    count = max(1, round(keep * size.shape[1]))
+    chosen = size.sort(dim=1, descending=True, stable=True).indices[:, :count]
+    return torch.zeros_like(size, dtype=torch.bool).scatter_(1, chosen, True).view(z.shape)
+
+
+class TopK(Defence):
+    """Releases the largest entries of each latent by magnitude, and zeros in place of the others.
+
+    z_i = ẑ_i if |ẑ_i| is among the k = max(1, round(keep · d)) largest of the sample, else 0.
+
+    Args:
+        keep: share of the entries that is released.
+    """
+
+    stage = Stage.PRUNING
+
+    def __init__(self, keep: float = 0.5) -> None:
+        super().__init__()
+        if not 0 < keep <= 1:
+            raise ValueError(f"topk keep={keep} is no share of the entries: give something like 0.5")
+        self.keep = keep
+
+    def release(self, z: Latent) -> Released:
+        """The gradient passes through what is kept."""
+        return torch.where(largest(z.detach(), self.keep), z, torch.zeros_like(z))

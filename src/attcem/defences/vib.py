@@ -1,0 +1,73 @@
+"""The variational information bottleneck on a given latent: noise of a learned size in every channel."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from attcem.defences.base import Defence, Stage
+from attcem.defences.surrogate import nothing
+from attcem.types import Batch, Latent, Released
+
+
+def gaussian_divergence(mean: Float[Tensor, "*n"], log_deviation: Float[Tensor, "*n"]) -> Float[Tensor, "*n"]:
+    """KL( N(m, e^{2s}) ‖ N(0, 1) ) = ½ (m² + e^{2s} − 1) − s, in nats, entry by entry."""
+    return 0.5 * (mean.square() + (2 * log_deviation).exp() - 1) - log_deviation
+
+
+class VIB(Defence):
+    """Adds noise of a learned size to every channel, and penalises what still gets through.
+
+    z = ẑ + e^s ⊙ ε, ε ~ N(0, I);  L = KL( N(ẑ, e^{2s}) ‖ N(0, I) ) in nats per dimension, on average never below
+    I(x;z) per dimension (Alemi et al. 2017). One s for each channel of a spatial latent, for each entry of a flat one.
+    What is released has this very noise, so s lowers the penalty only by hiding more; task and penalty pull at s with
+    the weights that they have in the encoder.
+
+    Args:
+        lam: weight of the penalty's gradient, in the encoder and in s; β · d of the published form.
+        start: deviation of the noise before training.
+        warmup: epochs before the penalty starts; until then the task alone decides how large the noise is.
+    """
+
+    stage = Stage.NOISE
+    weigh_own = True
+    log_deviation: nn.Parameter
+
+    def __init__(self, lam: float = 1.0, start: float = 0.1, warmup: int = 0) -> None:
+        super().__init__()
+        if not 0 < start < math.inf:
+            raise ValueError(f"vib start={start} is no deviation to learn from: give something like 0.1")
+        self.lam, self.start, self.warmup = lam, start, warmup
+
+    def setup(self, *, latent: Sequence[int], classes: int, sigma: float) -> None:
+        """The same deviation everywhere, to begin with."""
+        shape = (latent[0], *(1 for _ in latent[1:]))
+        self.log_deviation = nn.Parameter(torch.full(shape, math.log(self.start)))
+
+    @property
+    def sigma(self) -> float:  # type: ignore[override]
+        """The smallest deviation of any channel, as it is now: more noise than that can only hide more.
+
+        Zero before setup: a penalty that is set up for the chain's noise must not count on what may still shrink.
+        """
+        return self.log_deviation.min().exp().item() if hasattr(self, "log_deviation") else 0.0
+
+    def release(self, z: Latent) -> Released:
+        """Never the same twice, in training and evaluation alike."""
+        return z + self.log_deviation.to(z.dtype).exp() * torch.randn_like(z)
+
+    def penalty(self, batch: Batch) -> Float[Tensor, ""]:
+        """The divergence's mean over the batch and the latent; zero where it is not finite."""
+        z = batch.z.to(torch.promote_types(batch.z.dtype, torch.float32))
+        value = gaussian_divergence(z, self.log_deviation.to(z.dtype).expand_as(z)).mean()
+        if not value.isfinite():
+            self.lost += 1
+            return nothing(batch.z)
+        if self.watched:
+            deviation = self.log_deviation.detach().exp()
+            self.readings = {"deviation": deviation.mean(), "least_deviation": deviation.min()}
+        return value
