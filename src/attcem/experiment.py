@@ -102,6 +102,7 @@ def load_run(folder: str | Path, model: Split | None = None) -> tuple[Split, Def
         model = build_split(state.spec)
     guard = build_defence(experiment.defence)
     guard.setup(latent=model.latent_shape, classes=model.classes, sigma=guard.sigma)
+    guard.attach(model.encoder, fresh=False)
     unpack_modules({"model": model, "guard": guard}, read_tensors(folder / "checkpoint", state, "best"))
     model.record = state
     return model.eval(), guard.eval(), load(experiment)

@@ -26,7 +26,8 @@ def two_passes(model, guard, x, y, weight):
             stashed = {p: p.grad for p in [*model.encoder.parameters(), *weighed]}
             for p in stashed:
                 p.grad = None
-            link.penalty(Batch(x, y, model.encoder(x))).backward()
+            seen = x.clone().requires_grad_()
+            link.penalty(Batch(seen, y, model.encoder(seen))).backward()
             for p, task in stashed.items():
                 p.grad = task + weight(link) * p.grad
     return {**own}
@@ -77,6 +78,7 @@ PENALTIES = [
     ("bound", {"assign": "slot", "tokens": "spatial", "memory": 0.9}),
     *[("hybrid", {"deep": deep}) for deep in ("slot", "bound")],
     ("nopeek", {}),
+    ("fisher", {}),
     ("vib", {}),
     ("arl", {"threshold": -1.0, "channels": 8, "blocks": 1}),
     ("arl", {"metric": "mse", "threshold": 1.0, "channels": 8, "blocks": 1}),

@@ -9,6 +9,7 @@ from attcem.defences.arl import ARL
 from attcem.defences.base import Chain, Defence, Stage, Undefended
 from attcem.defences.bound import Bound
 from attcem.defences.dropout import Dropout
+from attcem.defences.fisher import Fisher
 from attcem.defences.gated import Gated
 from attcem.defences.gmm import GMM
 from attcem.defences.hybrid import Hybrid
@@ -16,9 +17,11 @@ from attcem.defences.lca import LCA
 from attcem.defences.local_dp import LocalDP
 from attcem.defences.noise import Noise
 from attcem.defences.nopeek import NoPeek
+from attcem.defences.pruning import Pruning
 from attcem.defences.slot import Slot
 from attcem.defences.surrogate import Insight, Surrogate
 from attcem.defences.topk import TopK
+from attcem.defences.transfer import Transfer
 from attcem.defences.vib import VIB
 from attcem.naming import check_options, look_up
 
@@ -33,16 +36,19 @@ __all__ = [
     "Chain",
     "Defence",
     "Dropout",
+    "Fisher",
     "Gated",
     "Hybrid",
     "Insight",
     "LocalDP",
     "NoPeek",
     "Noise",
+    "Pruning",
     "Slot",
     "Stage",
     "Surrogate",
     "TopK",
+    "Transfer",
     "Undefended",
     "build_defence",
     "create_defence",
@@ -65,6 +71,9 @@ DEFENCES: dict[str, type[Defence]] = {
     "lca": LCA,
     "arl": ARL,
     "adversarial_noise": AdversarialNoise,
+    "fisher": Fisher,
+    "pruning": Pruning,
+    "transfer": Transfer,
 }
 
 

@@ -31,8 +31,10 @@ class Defence(nn.Module):
     `lam` weighs the penalty's gradient in the encoder, `warmup` is the number of epochs before it starts; one that
     `needs_noise` means nothing in a chain without Gaussian noise. One that must `weigh_own` has parameters that shape
     the release: they feel the weighted penalty, as the encoder does. Where one `bends` the latent before its own noise,
-    that of earlier links is not added to it. The trainer keeps `progress` (share of training done) up to date, and sets
-    `watched` for the few steps whose `readings` it will collect for the log.
+    that of earlier links is not added to it. A penalty that looks `through_encoder` sees latents that hang on the
+    images, and is differentiated to the encoder's weights; `start_from` is a run whose encoder to begin with. The
+    trainer keeps `progress` (share of training done) up to date, and sets `watched` for the few steps whose `readings`
+    it will collect for the log.
     """
 
     stage: Stage = Stage.ADVERSARIAL
@@ -42,6 +44,8 @@ class Defence(nn.Module):
     needs_noise: bool = False
     weigh_own: bool = False
     bends: bool = False
+    through_encoder: bool = False
+    start_from: str = ""
     progress: float = 0.0
     watched: bool = False
 
@@ -56,6 +60,9 @@ class Defence(nn.Module):
 
     def setup(self, *, latent: Sequence[int], classes: int, sigma: float) -> None:
         """Make parameters for these shapes; called once, before the optimiser exists."""
+
+    def attach(self, encoder: nn.Module, *, fresh: bool) -> None:
+        """Meet the device's half before it is trained (`fresh`), or before its trained weights are loaded."""
 
     def own_parameters(self) -> list[nn.Parameter]:
         """What the trainer trains on task and penalty: all that ask for a gradient, so never an adversary's weights."""
@@ -125,6 +132,11 @@ class Chain(Defence):
         for link in self.links:
             link.join(self)
             link.setup(latent=latent, classes=classes, sigma=sigma)
+
+    def attach(self, encoder: nn.Module, *, fresh: bool) -> None:
+        """Let every link meet it."""
+        for link in self.links:
+            link.attach(encoder, fresh=fresh)
 
     def own_parameters(self) -> list[nn.Parameter]:
         """Those of every link, each once."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -46,6 +46,8 @@ def one_pass(
     one. A penalty of weight 0 from which nothing learns is not computed. One that is not finite is left out and
     counted. Defences that are `watched` have their readings collected.
     """
+    if any(link.through_encoder for link in guard.links):
+        x = x.detach().requires_grad_()
     z = model.encoder(x)
     leaf = z.detach().requires_grad_()
     logits = model.decoder(guard.release(leaf))
@@ -53,7 +55,7 @@ def one_pass(
     loss.backward()
     # A release that ignores the latent leaves no gradient at it.
     at_latent = torch.zeros_like(leaf) if leaf.grad is None else leaf.grad
-    report = StepReport(loss.detach(), (logits.detach().argmax(1) == y).sum(), Batch(x, y, leaf.detach()))
+    report = StepReport(loss.detach(), (logits.detach().argmax(1) == y).sum(), Batch(x.detach(), y, leaf.detach()))
 
     started = time.perf_counter()
     at_task = at_latent
@@ -65,12 +67,16 @@ def one_pass(
             continue
         name = type(link).__name__.lower()
         lost_before = link.lost
-        penalty = link.penalty(Batch(x, y, leaf))
+        penalty = link.penalty(Batch(x, y, z if link.through_encoder else leaf))
         report.lost_penalties += link.lost - lost_before
         if not torch.isfinite(penalty):
             report.lost_penalties += 1
             continue
-        gradient = differentiate(penalty, leaf, own, own_scale)
+        if link.through_encoder:
+            gradient = torch.zeros_like(leaf)
+            accumulate(penalty, list(model.encoder.parameters()), scale)
+        else:
+            gradient = differentiate(penalty, leaf, own, own_scale)
         if scale > 0:
             report.penalties[name] = float(penalty.detach())
             at_latent = at_latent + scale * gradient
@@ -79,7 +85,8 @@ def one_pass(
             report.readings |= {f"{name}/{figure}": value for figure, value in seen.items()}
     report.penalty_seconds = time.perf_counter() - started
 
-    z.backward(at_latent)
+    if z.requires_grad:  # not where the encoder is frozen
+        z.backward(at_latent)
     return report
 
 
@@ -88,8 +95,21 @@ def differentiate(penalty: Float[Tensor, ""], leaf: Tensor, own: list[nn.Paramet
     if not penalty.requires_grad:
         return torch.zeros_like(leaf)
     at_latent, *at_own = torch.autograd.grad(penalty, [leaf, *own], allow_unused=True)
-    for parameter, gradient in zip(own, at_own, strict=True):
-        if gradient is not None:
-            gradient = gradient * own_scale
-            parameter.grad = gradient if parameter.grad is None else parameter.grad + gradient
+    add_gradients(own, at_own, own_scale)
     return torch.zeros_like(leaf) if at_latent is None else at_latent
+
+
+def accumulate(penalty: Float[Tensor, ""], weights: list[nn.Parameter], scale: float) -> None:
+    """Add the scaled gradient of a penalty at these weights to theirs; the graph is kept for the task."""
+    asking = [weight for weight in weights if weight.requires_grad]
+    if penalty.requires_grad and asking:
+        add_gradients(asking, torch.autograd.grad(penalty, asking, retain_graph=True, allow_unused=True), scale)
+
+
+def add_gradients(parameters: Sequence[nn.Parameter], gradients: Sequence[Tensor | None], scale: float) -> None:
+    """Each parameter's gradient grows by its share."""
+    for parameter, gradient in zip(parameters, gradients, strict=True):
+        if gradient is not None:
+            if parameter.grad is None:
+                parameter.grad = torch.zeros_like(parameter)
+            parameter.grad.add_(gradient, alpha=scale)

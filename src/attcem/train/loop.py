@@ -114,7 +114,11 @@ class Training:
         if self.config.start_from is not None:
             source = Path(self.config.start_from) / "checkpoint"
             unpack_modules({"model": self.model}, without_guard(read_tensors(source, read_state(source), "best")))
-        if self.checkpoint is None or not (self.checkpoint / STATE).exists():
+        fresh = self.checkpoint is None or not (self.checkpoint / STATE).exists()
+        if fresh:
+            self.borrow_encoder()
+        self.guard.attach(self.model.encoder, fresh=fresh)
+        if self.checkpoint is None or fresh:
             return
         if not resume:
             raise ValueError(f"{self.out} already holds a run: resume it, or choose another folder")
@@ -133,6 +137,14 @@ class Training:
         unpack_modules(self.modules, tensors)
         unpack_optimiser(self.optimiser, tensors, state.optimiser)
         say(f"resuming {self.out} after epoch {state.epoch} of {self.config.epochs}", shown=self.shown)
+
+    def borrow_encoder(self) -> None:
+        """Begin with the encoder of another run, where a defence asks for it."""
+        for link in self.guard.links:
+            if link.start_from:
+                source = Path(link.start_from) / "checkpoint"
+                tensors = read_tensors(source, read_state(source), "best")
+                unpack_modules({"model.encoder": self.model.encoder}, tensors)
 
     def epoch(self) -> None:
         """Train one epoch, validate, and write a checkpoint."""

@@ -97,13 +97,14 @@ def first_candidate(guard: Defence, epochs: int) -> int:
     """The first epoch that may be chosen as best.
 
     Epochs before the penalty starts, and those it has barely shaped, are more accurate and leak more: choosing
-    them would quietly ship an undefended network. With a penalty only the second half after warm-up counts.
+    them would quietly ship an undefended network. With a penalty, or what acts at an epoch's end, only the second half
+    after warm-up counts.
     """
-    starts = [link.warmup for link in guard.links if link.penalises]
+    starts = [link.warmup for link in guard.links if link.penalises or type(link).review is not Defence.review]
     if not starts:
         return 0
     if max(starts) >= epochs:
         raise ValueError(
-            f"the penalty starts after {max(starts)} epochs but training ends after {epochs}: raise epochs"
+            f"the defence starts after {max(starts)} epochs but training ends after {epochs}: raise epochs"
         )
     return (max(starts) + epochs) // 2
