@@ -53,8 +53,9 @@ class Step:
         self.y = torch.randint(0, CLASSES, (BATCH,))
         self.guard = Noise(SIGMA) if penalised is None else Noise(SIGMA) + penalised
         self.guard.setup(latent=self.model.latent_shape, classes=CLASSES, sigma=self.guard.sigma)
+        self.guard.attach(self.model.encoder, fresh=True)
         self.recipe, self.gradients = RECIPES["modern"], gradients
-        self.optimiser = self.recipe.optimiser(list(self.model.parameters()), list(self.guard.parameters()))
+        self.optimiser = self.recipe.optimiser(list(self.model.parameters()), self.guard.own_parameters())
 
     def __call__(self, *, watched: bool = False) -> StepReport:
         """Gradients, clipping, a step of the optimiser, and a look for the defence, as in `attcem.train.loop`."""
