@@ -76,6 +76,13 @@ class Nothing(nn.Module):
         return torch.full((len(x), 4, 7, 7), 0.3, dtype=x.dtype)
 
 
+class Coarse(nn.Module):
+    """Means of 4×4 pixels."""
+
+    def forward(self, x):
+        return nn.functional.avg_pool2d(x, 4)
+
+
 def split_with(encoder: nn.Module, shape=(1, 28, 28), classes=10) -> Split:
     latent = tuple(encoder(torch.zeros(2, *shape)).shape[1:])
     size = torch.Size(latent).numel()

@@ -6,27 +6,14 @@ import pytest
 import torch
 
 from attcem.attacks import ATTACKS, BASELINES, SUITES
-from attcem.data import Data
 from attcem.defences import Noise, Undefended
-from attcem.metrics import METRICS
 from attcem.threat import build_view
-from tests.conftest import shrink
+from tests.attacks.conftest import attack_on, view_of
 from tests.probes import Nothing, Pixels, split_with
 
 
-@pytest.fixture(scope="module")
-def pictures(fashion) -> Data:
-    return shrink(fashion, private=10, validation=10, public=1500, test=100)
-
-
 def attack_with(name, encoder, data, guard=None):
-    view, truth = build_view(split_with(encoder), guard or Undefended(), data, images=100, threat="white_box")
-    found = ATTACKS[name].brief()(view, seed=0)
-    assert found.images.shape[1:] == truth.pixels().shape[1:] and 1 <= len(found.images) <= len(truth)
-    truth = truth[: len(found.images)]
-    assert found.images.min() >= 0 and found.images.max() <= 1
-    mean = METRICS["mse"](BASELINES["mean_image"](view, truth.y), truth.pixels()).mean().item()
-    return found, METRICS["mse"](found.images, truth.pixels()).mean().item(), mean
+    return attack_on(*view_of(encoder, data, guard, threat="white_box"), ATTACKS[name].brief())
 
 
 @pytest.mark.parametrize("name", ATTACKS)

@@ -3,56 +3,24 @@ from dataclasses import replace
 import pytest
 import torch
 
-from attcem.attacks import BASELINES
 from attcem.attacks.decoder import Decoder
-from attcem.attacks.generative import VAE, Generative, Prior, negative_bound
+from attcem.attacks.generative import Generative
+from attcem.attacks.image_model import VAE, Prior, negative_bound
 from attcem.attacks.pairs import hold_out
 from attcem.defences import Noise, Undefended
 from attcem.metrics import METRICS
 from attcem.threat import build_view
-from tests.conftest import shrink
-from tests.probes import Nothing, Pixels, split_with
+from tests.attacks.conftest import view_of
+from tests.probes import Pixels
 
 BRIEF = Generative().brief()
 QUICK = Prior(dimensions=16, channels=8, steps=10)
 TINY = Generative(images=3, steps=5, tuning=4, prior=QUICK, start=replace(Decoder(8, 1), cycle=10, doublings=0))
 
 
-@pytest.fixture(scope="module")
-def pictures(fashion):
-    return shrink(fashion, private=10, validation=10, public=1500, test=100)
-
-
-def view_of(encoder, pictures, guard=None):
-    return build_view(split_with(encoder), guard or Undefended(), pictures, images=100, threat="white_box")
-
-
-def errors(view, truth):
-    found = BRIEF(view, seed=0).images
-    truth = truth[: BRIEF.images]
-    assert found.shape == truth.pixels().shape and found.min() >= 0 and found.max() <= 1
-    mean = BASELINES["mean_image"](view, truth.y)
-    return [METRICS["mse"](guess, truth.pixels()).mean().item() for guess in (found, mean)]
-
-
-def test_breaks_the_identity_encoder(pictures):
-    mse, _ = errors(*view_of(Pixels(), pictures))
-    assert mse < 1e-3
-
-
-def test_does_no_better_than_the_mean_image_on_a_constant_encoder(pictures):
-    mse, mean = errors(*view_of(Nothing(), pictures))
-    assert 0.99 * mean < mse < 1.2 * mean
-
-
-def test_noise_that_drowns_the_latent_leaves_the_mean_image(pictures):
-    mse, mean = errors(*view_of(Pixels(), pictures, Noise(1000)))
-    assert mse > 0.97 * mean
-
-
 def test_needs_the_devices_weights(pictures):
     assert BRIEF.needs == {"public", "queries", "weights", "gradients"}
-    view, _ = build_view(split_with(Pixels()), Undefended(), pictures, images=3, threat="query")
+    view, _ = view_of(Pixels(), pictures, threat="query", images=3)
     with pytest.raises(ValueError, match="white_box"):
         TINY(view)
 
@@ -99,7 +67,7 @@ def test_the_image_model_paints_pictures_of_any_shape(shape):
 
 
 def test_the_image_model_is_trained_once_and_kept_in_the_notes(pictures):
-    view, _ = view_of(Pixels(), pictures)
+    view, _ = view_of(Pixels(), pictures, threat="white_box")
     own, _ = hold_out(view.public, 0)
     assert QUICK.trained(view, own, 0) is QUICK.trained(view, own, 0)
     assert QUICK.trained(view, own, 0) is not QUICK.trained(view, own, 1)
@@ -124,6 +92,6 @@ def test_the_search_improves_on_a_poor_decoders_guess(network, small):
 
 
 def test_where_the_search_gains_nothing_the_decoders_guess_stands(pictures):
-    view, _ = view_of(Pixels(), pictures, Noise(1000))
+    view, _ = view_of(Pixels(), pictures, Noise(1000), threat="white_box")
     found = TINY(view, seed=0)
     assert torch.equal(found.images, TINY.start.trained(view, 0).invert(view.targets[:3])) and len(found.curve) == 1

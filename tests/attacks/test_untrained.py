@@ -6,34 +6,15 @@ from itertools import islice
 import pytest
 import torch
 
-from attcem.attacks import BASELINES
-from attcem.attacks.optimise import Match
+from attcem.attacks.match import Match
 from attcem.attacks.untrained import Generators, Untrained, averages
-from attcem.data import Data
-from attcem.defences import Noise, Undefended
-from attcem.metrics import METRICS
-from attcem.threat import build_view
-from tests.conftest import shrink
-from tests.probes import Nothing, Pixels, split_with
-
-
-@pytest.fixture(scope="module")
-def pictures(fashion) -> Data:
-    return shrink(fashion, private=10, validation=10, public=1500, test=100)
+from attcem.defences import Noise
+from tests.attacks.conftest import attack_on, view_of
+from tests.probes import Nothing, Pixels
 
 
 def attack_with(attack, encoder, data, guard=None):
-    view, truth = build_view(split_with(encoder), guard or Undefended(), data, images=100, threat="white_box")
-    found = attack(view, seed=0)
-    truth = truth[: len(found.images)]
-    assert found.images.min() >= 0 and found.images.max() <= 1
-    mean = METRICS["mse"](BASELINES["mean_image"](view, truth.y), truth.pixels()).mean().item()
-    return found, METRICS["mse"](found.images, truth.pixels()).mean().item(), mean
-
-
-def test_breaks_the_identity_encoder(pictures):
-    _, mse, _ = attack_with(Untrained().brief(), Pixels(), pictures)
-    assert mse < 1e-3
+    return attack_on(*view_of(encoder, data, guard, threat="white_box"), attack)
 
 
 def test_a_constant_encoder_leaves_the_mean_image(pictures):
@@ -64,7 +45,7 @@ def test_a_target_moves_its_own_generator_only():
 
 
 def test_the_average_follows_the_generators_slowly(pictures):
-    view, _ = build_view(split_with(Pixels()), Undefended(), pictures, images=2, threat="white_box")
+    view, _ = view_of(Pixels(), pictures, threat="white_box", images=2)
     mean = pictures.public.pixels().mean(0)
     runs = [list(islice(averages(Match(view), view.targets, mean, 4, lr), 3)) for lr in (0.0, 0.1)]
     torch.testing.assert_close(torch.stack(runs[0]), mean.expand(3, 2, *mean.shape))
@@ -82,6 +63,6 @@ def test_stops_where_public_images_are_best_and_says_when_that_is_the_end(pictur
 
 
 def test_needs_the_weights(pictures):
-    view, _ = build_view(split_with(Pixels()), Undefended(), pictures, images=4, threat="query")
+    view, _ = view_of(Pixels(), pictures, threat="query", images=4)
     with pytest.raises(ValueError, match="white_box"):
         Untrained().brief()(view)

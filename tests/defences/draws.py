@@ -29,9 +29,9 @@ def batch_of(z, y):
     return Batch(torch.zeros(len(z), 1, 2, 2, dtype=z.dtype), y, z)
 
 
-def example(n=12, latent=(2, 3, 3), classes=3, dtype=torch.double):
+def example(n=12, latent=(2, 3, 3), classes=3, dtype=torch.double, seed=1):
     """A batch in which every class has as many samples."""
-    z = torch.randn(n, *latent, generator=torch.Generator().manual_seed(1), dtype=dtype)
+    z = torch.randn(n, *latent, generator=torch.Generator().manual_seed(seed), dtype=dtype)
     return batch_of(z.requires_grad_(), torch.arange(n) % classes)
 
 

@@ -18,6 +18,7 @@ from attcem.maths import (
     rate_bound,
 )
 from tests.maths.draws import batches
+from tests.maths.information import integrated_information
 
 EXACT = {"atol": 1e-9, "rtol": 1e-9}
 SIGMAS = st.sampled_from([0.025, 0.3, 2.0])
@@ -111,17 +112,6 @@ def test_without_noise_there_is_no_bound(sigma):
         full_rate(torch.eye(3), sigma)
     with pytest.raises(ValueError, match="add Noise"):
         gram_rate(torch.ones(2, 3), torch.tensor([0, 0]), 1, sigma)
-
-
-def integrated_information(x, sigma):
-    """I(x;z) of equally likely points and Gaussian noise in one or two dimensions: h(z) − h(ε), on a grid."""
-    step = sigma / 4
-    axes = [torch.arange(own.min() - 8 * sigma, own.max() + 8 * sigma, step, dtype=torch.double) for own in x.T]
-    grid = torch.cartesian_prod(*axes).reshape(-1, x.shape[1])
-    log_density = torch.logsumexp(-torch.cdist(grid, x).square() / (2 * sigma**2), 1)
-    log_density = log_density - math.log(len(x)) - x.shape[1] * math.log(sigma * math.sqrt(2 * math.pi))
-    h_z = -(log_density.exp() * log_density).sum().item() * step ** x.shape[1]
-    return h_z - x.shape[1] * 0.5 * math.log(2 * math.pi * math.e * sigma**2)
 
 
 @settings(max_examples=40, deadline=None)

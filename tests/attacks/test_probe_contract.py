@@ -1,0 +1,62 @@
+"""Probes read what is there, nothing where nothing is, and are scored against the truth."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from attcem.attacks import PROBES
+from attcem.attacks.probe_linear import LinearProbe
+from attcem.attacks.probe_property import PropertyProbe
+from attcem.attacks.reidentify import Reidentify
+from attcem.defences import Noise, Undefended
+from tests.attacks.asking import ask, view_with_gallery
+from tests.probes import Coarse, Nothing, Pixels
+
+every_probe = pytest.mark.parametrize("probe", PROBES.values(), ids=lambda probe: type(probe).__name__)
+
+
+def test_everything_is_told_by_the_identity_encoder(many):
+    view, truth = view_with_gallery(Pixels(), many)
+    accuracy, chance = ask(LinearProbe(), view, truth)["accuracy"]
+    assert accuracy > 0.72 and chance < 0.2
+    told = ask(PropertyProbe(), view, truth)
+    assert len(told) == 5 and min(score for score, _ in told.values()) > 0.95
+    assert ask(Reidentify(), view, truth) == {"top1": (1.0, 1 / 200), "top5": (1.0, 5 / 200)}
+
+
+@pytest.mark.parametrize("guard", [Undefended(), Noise(1.0)])
+@every_probe
+def test_nothing_is_told_by_a_constant_encoder(probe, guard, many):
+    view, truth = view_with_gallery(Nothing(), many, guard)
+    for score, chance in ask(probe, view, truth).values():
+        assert score < chance + 3 * np.sqrt(chance * (1 - chance) / 200)
+
+
+@every_probe
+def test_heavy_noise_leaves_chance(probe, many):
+    view, truth = view_with_gallery(Pixels(), many, Noise(1000))
+    for score, chance in ask(probe, view, truth).values():
+        assert score < chance + 3 * np.sqrt(chance * (1 - chance) / 200)
+
+
+@every_probe
+def test_answers_depend_on_view_and_seed_only(probe, many):
+    view, _ = view_with_gallery(Coarse(), many, Noise(1))
+    torch.manual_seed(1)
+    state = torch.get_rng_state()
+    first = probe(view, seed=0)
+    assert torch.equal(torch.get_rng_state(), state)
+    torch.manual_seed(2)
+    assert torch.equal(probe(view, seed=0), first) and not torch.equal(probe(view, seed=1), first)
+
+
+@every_probe
+def test_without_queries_the_error_names_the_threat_model(probe, many):
+    view, _ = view_with_gallery(Pixels(), many, images=5)
+    assert probe.needs == {"public", "queries"}
+    with pytest.raises(ValueError, match="query or white_box"):
+        probe(replace(view, oracle=None))

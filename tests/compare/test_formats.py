@@ -1,0 +1,64 @@
+"""A comparison as text and as tables, its flags first; and the runs it is read from."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+
+from attcem.compare import FORMATS, read_runs
+from tests.compare.planted import BOUND, made, planted, quickly, row
+
+
+def test_flags_come_first_and_mark_their_lines():
+    runs = planted(0.005)
+    runs += [made({"gmm": {"lam": 1}}, 0.7, 0.04, s, flags=("cut short",) * (s > 0)) for s in range(3)]
+    found = quickly(runs)
+    text = FORMATS["text"](found).splitlines()
+    assert text[0] == "flagged: cut short (gmm: 2 of 3 runs)"
+    assert [line.flagged for line in found.rows] == [False, False, True]
+    assert text[-1].endswith("flagged") and not text[-2].endswith("flagged")
+    assert (
+        FORMATS["markdown"](found).startswith("flagged: ") and next(iter(json.loads(FORMATS["json"](found)))) == "flags"
+    )
+
+
+def test_a_flag_of_the_undefended_run_marks_every_curve_that_ends_there():
+    runs = planted(0.005)
+    runs[0].flags = ["too weak to judge by"]
+    found = quickly(runs)
+    assert all(line.flagged for line in found.rows) and found.flags == (
+        "too weak to judge by (no defence: 1 of 3 runs)",
+    )
+
+
+def test_text_lines_up_and_says_where_and_against_what():
+    text = FORMATS["text"](quickly(planted(0.005))).splitlines()
+    assert text[0].startswith("worst-case MSE at accuracy 0.8000, the highest that all reach with their defence on")
+    assert "difference from noise" in text[1] and "1 comparison" in text[1] and "0.6000–0.9000" in text[2]
+    heading, reference, ours = text[-3:]
+    assert heading.index("verdict") == reference.index("reference") == ours.index("hides more")
+    assert "+0.00500" in ours and "<0.001" in ours
+
+
+def test_markdown_csv_and_json_hold_the_same_numbers():
+    found = quickly([*planted(0.005), *(made({"gmm": {"lam": 1}}, 0.85, 0.03, s) for s in range(3))], at_accuracy=0.65)
+    table = [line for line in FORMATS["markdown"](found).splitlines() if line.startswith("|")]
+    assert len(table) == 5 and len({line.count("|") for line in table}) == 1
+    records = list(csv.DictReader(FORMATS["csv"](found).splitlines()))
+    data = json.loads(FORMATS["json"](found))
+    assert [record["defence"] for record in records] == [entry["defence"] for entry in data["rows"]]
+    assert float(records[1]["difference"]) == data["rows"][1]["difference"] == row(found, BOUND).difference
+    assert records[2]["mean"] == "" and data["rows"][2]["mean"] is None
+    assert data["accuracy"] == 0.65 and records[0]["metric"] == "mse" and records[0]["reference"] == "noise"
+
+
+def test_runs_are_found_at_any_depth_and_read_once(tmp_path):
+    for number, run in enumerate(planted(0.005, seeds=1)):
+        run.save(tmp_path / "runs" / f"deep{number % 2}" / str(number))
+    runs = read_runs([tmp_path / "runs", tmp_path / "runs" / "deep0"])
+    assert len(runs) == 7
+    assert row(quickly(runs, at_accuracy=0.65), BOUND).difference == pytest.approx(0.005, abs=1e-6)
+    with pytest.raises(ValueError, match=r"nowhere holds no result\.json: make runs first"):
+        read_runs([tmp_path / "nowhere"])

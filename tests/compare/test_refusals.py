@@ -1,0 +1,67 @@
+"""Runs that do not fit together are refused by name."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.compare.planted import IMAGES, PROFILE, bound, made, noise, planted, quickly
+
+OTHER = {
+    "data.name": {"data": {"name": "cifar10", "seed": 0}},
+    "data.seed": {"data": {"name": "fashion", "seed": 3}},
+    "model.cut": {"model": {"backbone": "vgg11_bn", "cut": 2, "bottleneck": None}},
+    "audit.suite": {"audit": {"suite": "standard", "images": 60}},
+    "audit.images": {"audit": {"suite": "demo", "images": 90}},
+    "audit.seed": {"audit": {"suite": "demo", "images": 60, "seed": 1}},
+}
+
+
+@pytest.mark.parametrize("what", OTHER)
+def test_runs_that_answer_different_questions_are_refused(what):
+    with pytest.raises(ValueError, match=f"not comparable: noise.*bound.*differ in {what}: "):
+        quickly([made(noise(1), 0.7, 0.04), made(bound(1), 0.7, 0.04, **OTHER[what])])
+
+
+def test_other_attacks_other_pictures_or_fewer_of_them_are_refused():
+    for spoil, message in (
+        (lambda run: run.attacks.pop("ridge"), "attacks: decoder, ridge and decoder"),
+        (lambda run: run.per_image.update({"worst/mse": np.ones(50)}), "attacked images: 60 and 50"),
+        (lambda run: run.per_image.update({"mean_image/mse": PROFILE[::-1]}), "the pictures that were attacked"),
+    ):
+        runs = [made(noise(1), 0.7, 0.04), made(bound(1), 0.7, 0.04)]
+        for run in runs:
+            run.per_image["mean_image/mse"] = PROFILE
+        quickly(runs, at_accuracy=0.7)
+        spoil(runs[1])
+        with pytest.raises(ValueError, match=message):
+            quickly(runs, at_accuracy=0.7)
+
+
+def test_missing_and_broken_scores_are_named_with_their_run():
+    for values, message in ((None, "no per-image scores 'worst/mse'"), (np.full(IMAGES, np.inf), "not finite")):
+        runs = [made(noise(1), 0.7, 0.04), made(bound(1), 0.7, 0.04, seed=2)]
+        runs[1].per_image = {} if values is None else {"worst/mse": values}
+        with pytest.raises(ValueError, match=rf"bound\(lam=1, assign=slot\), seed 2 .*{message}.*attcem audit"):
+            quickly(runs, at_accuracy=0.7)
+
+
+def test_one_defence_is_not_a_comparison():
+    with pytest.raises(ValueError, match="two defences, here is only noise"):
+        quickly([made({}, 0.9, 0.02), made(noise(1), 0.8, 0.03), made(noise(2), 0.7, 0.04)])
+    with pytest.raises(ValueError, match="here is only no defence"):
+        quickly([made({"none": {}}, 0.9, 0.02)])
+
+
+def test_wrong_names_and_accuracies_say_what_was_meant():
+    with pytest.raises(ValueError, match="unknown defence 'nois': did you mean 'noise'"):
+        quickly(planted(0.0), against="nois")
+    with pytest.raises(ValueError, match="unknown metric 'sim': did you mean 'ssim'"):
+        quickly(planted(0.0), metric="sim")
+    with pytest.raises(ValueError, match=r"between 0 and 1, not at 85.*0\.85"):
+        quickly(planted(0.0), at_accuracy=85)
+
+
+def test_a_copy_of_a_run_is_refused():
+    with pytest.raises(ValueError, match=r"2 runs of noise\(sigma=1\), seed 0 have the same settings"):
+        quickly([made(noise(1), 0.7, 0.04), made(noise(1), 0.7, 0.05), made(bound(1), 0.7, 0.04)])
