@@ -71,8 +71,8 @@ SUITES: dict[str, dict[str, Attack]] = {
     "standard": {
         "decoder_small": replace(SMALL, doublings=2),
         "decoder_medium": HOUR,
-        "decoder_res8": replace(PUBLISHED, doublings=2),
-        "decoder_large": replace(LARGE, cycle=200, doublings=2),
+        "decoder_res8": replace(PUBLISHED, cycle=400, doublings=2),
+        "decoder_large": replace(LARGE, cycle=150, doublings=2),
         "decoder_ssim": replace(MEDIUM, loss="mse_ssim", doublings=1),
         "decoder_class": replace(MEDIUM, class_aware=True, doublings=1),
         "decoder_gan": AdversarialDecoder(start=HOUR),
