@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from attcem.attacks import ATTACKS, BASELINES, SUITES
+from attcem.attacks.decoder import Decoder, Inversion, snapshot
 from attcem.defences import Noise, Undefended
 from attcem.threat import build_view
 from tests.attacks.conftest import attack_on, view_of
@@ -47,6 +48,24 @@ def test_an_attack_cut_short_says_so_and_a_plateau_does_not(pictures, network, s
     view, _ = build_view(network, Undefended(), small, images=20)
     short = replace(ATTACKS["decoder_small"], cycle=30, doublings=1)(view)
     assert "cut short" in short.warnings[0]
+
+
+@pytest.mark.parametrize(("high", "low", "taken"), [(0.01, 0.03, 0.25), (0.01, 0.015, 1.0), (0.0, 0.0, 1.0)])
+def test_a_lower_rate_is_taken_only_where_the_higher_one_hardly_learns(high, low, taken, pictures, monkeypatch):
+    view, _ = build_view(split_with(Pixels()), Undefended(), pictures, images=20)
+    settings = Decoder(4, 1, lr=1.0)
+    training = Inversion(settings, view, 0)
+    before = snapshot(training.network)
+
+    def run_cycle(self, steps, title, progress):
+        self.best = self.curve[0] - (high if self.lr == 1.0 else low)
+        for parameter in self.network.parameters():
+            parameter.data.add_(1)
+
+    monkeypatch.setattr(Inversion, "run_cycle", run_cycle)
+    training.choose_rate(5)
+    assert training.lr == taken and training.steps == 0 and len(training.curve) == 1
+    assert all(torch.equal(before[name], tensor) for name, tensor in training.network.state_dict().items())
 
 
 @pytest.mark.parametrize("suite", SUITES)

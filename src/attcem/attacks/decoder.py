@@ -37,6 +37,10 @@ def squared_and_structural(guess: Tensor, x: Tensor) -> Tensor:
 LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"mse": squared, "mse_ssim": squared_and_structural}
 
 
+TRIAL = 4
+"""A trial of a learning rate takes one in so many steps of the first cycle."""
+
+
 @dataclass(frozen=True)
 class Decoder(Attack):
     """Trains an inverter on freshly released latents of public images until doubling the effort gains nothing.
@@ -60,6 +64,7 @@ class Decoder(Attack):
     shifted: bool = False
     """Owns public images of the first half of the classes only."""
     lr: float = 2e-3
+    """A quarter of it is taken where a short trial on its own validation images asks for that."""
     batch: int = 64
     cycle: int = 600
     """Steps of the first cycle."""
@@ -120,6 +125,7 @@ class Decoder(Attack):
     def train(self, training: Inversion, progress: bool) -> Inversion:
         """Cycles of doubling length, until one gains nothing or the effort is spent."""
         title, before = f"decoder {self.channels}×{self.blocks}", math.inf
+        training.choose_rate(max(1, self.cycle // TRIAL))
         for doubling in range(self.doublings + 1):
             reached = training.run_cycle(self.cycle * 2**doubling, title, progress)
             say(f"{title}: own validation loss {reached:.5f} after {training.steps:,} steps", shown=progress)
@@ -150,13 +156,32 @@ class Inversion:
         self.held_out = held_out.pixels().to(self.device)
         self.held_recording = view.oracle.record(self.held_out.split(256))
         self.network = self.solved(own)
+        self.start(settings.lr)
+
+    def start(self, lr: float) -> None:
+        """With a new optimiser, from the weights as they are."""
         solved = list(self.network.solved())
         rest = [p for p in self.network.parameters() if all(p is not known for known in solved)]
         groups = [{"params": rest, "share": 1.0}, {"params": solved, "share": 0.1}]
-        self.optimiser = torch.optim.Adam(groups, lr=settings.lr, betas=(0.9, 0.99))
+        self.lr, self.optimiser = lr, torch.optim.Adam(groups, lr=lr, betas=(0.9, 0.99))
         self.epochs = self.steps = 0
         self.best, self.weights = math.inf, snapshot(self.network)
         self.curve = [self.validate()]
+
+    def choose_rate(self, steps: int) -> None:
+        """Start again, at a quarter of the learning rate if that gained more than twice as much in a short trial.
+
+        Behind strong defences a rate that is too high leaves a large decoder at its linear start, where it looks as if
+        it had plateaued. Where both rates learn, the higher one ends lower.
+        """
+        before, high = snapshot(self.network), self.settings.lr
+        gained = {}
+        for lr in (high, high / 4):
+            self.start(lr)
+            self.run_cycle(steps, f"trial at {lr:g}", False)
+            gained[lr] = self.curve[0] - self.best
+            self.network.load_state_dict(before)
+        self.start(high / 4 if gained[high / 4] > 2 * gained[high] else high)
 
     def solved(self, own: Images) -> Inverter | ClassAware:
         """A new inverter that starts as the best linear guess."""
@@ -187,7 +212,7 @@ class Inversion:
             while done < steps:
                 for released, x in self.pairs.epoch(self.epochs, self.settings.batch, self.settings.repeats):
                     share = done / steps
-                    rate = self.settings.lr * min(1.0, 20 * share + 0.05) * (1 + math.cos(math.pi * share)) / 2
+                    rate = self.lr * min(1.0, 20 * share + 0.05) * (1 + math.cos(math.pi * share)) / 2
                     self.step(released, x, rate)
                     done += 1
                     if done == steps or done % max(1, steps // 4) == 0:

@@ -17,7 +17,8 @@ MEASURED, REPEATS, TOLD_APART = 128, 4, 1e-3
 class Match:
     """How far the released encoding of an image is from an observed one: Σ_d (E[release(encode(x))]_d − z_d)² / s_d.
 
-    Both are straightened first where nothing is random: a saturated value still tells its pre-activation.
+    `straight`, both are compared before the squashing that the latents' range betrays, where nothing is random: a
+    saturated value still tells its pre-activation. It has no gradient beyond the range, so it is for who starts near.
 
     s_d is the variance of the release noise of dimension d, plus a small share of the variance between images, both
     measured on public images: a mismatch of 1 per dimension is what the noise explains, whatever the victim.
@@ -25,7 +26,7 @@ class Match:
     release without a gradient, the gradient passes as if it were the identity.
     """
 
-    def __init__(self, view: View, seed: int = 0, draws: int = 8) -> None:
+    def __init__(self, view: View, seed: int = 0, draws: int = 8, *, straight: bool = False) -> None:
         if view.device is None:
             raise ValueError("this attack needs the device's weights: choose the threat model white_box")
         self.device = view.device
@@ -40,7 +41,7 @@ class Match:
             self.differentiable = self.has_gradient(z[:16])
         self.offset = torch.stack([released - z for released in sent]).mean((0, 1))
         noise = noise_variance(torch.cat(sent[::2]), torch.cat(sent[1::2]))
-        self.read = identity if noise.any() else straighten(torch.cat(sent))
+        self.read = straighten(torch.cat(sent)) if straight and not noise.any() else identity
         spread = self.read(z + self.offset)
         spread = (spread - spread.mean(0)).square().mean(0)
         self.scale = noise + TOLD_APART * (spread + spread.mean()) / 2 + 1e-8

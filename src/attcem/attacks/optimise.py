@@ -139,7 +139,7 @@ class Optimise(Attack):
         """Tune the weights, search from every start, keep the best for each target."""
         with torch.random.fork_rng():
             torch.manual_seed(seed)
-            decoder, match = self.start.trained(view, seed, progress), Match(view, seed, self.draws)
+            decoder, match = self.start.trained(view, seed, progress), Match(view, seed, self.draws, straight=True)
             unlikely, anchor, tv, curve = self.tuned(view, match, decoder, seed)
             z = view.targets[: self.images]
             guess = decoder.invert(z)
