@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from attcem.maths import (
@@ -33,7 +33,9 @@ def bound(x, resp, sigma, form="full"):
     n, k = resp.shape
     pi = resp.mean(0)
     found = moments(x, torch.zeros(n, dtype=torch.int64), 1, resp)
-    rows = torch.cat([(resp[:, i : i + 1] / found.mass[0, i]).sqrt() * (x - found.mu[0, i]) for i in range(k)])
+    rows = torch.cat(
+        [(resp[:, i : i + 1] / found.mass[0, i].clamp_min(1e-300)).sqrt() * (x - found.mu[0, i]) for i in range(k)]
+    )
     rate = {
         "diag": lambda: diagonal_rate(found.var[0], sigma),
         "full": lambda: full_rate(covariance(x, 0 * resp[:, 0].long(), 1, resp).var[0], sigma),
@@ -115,6 +117,7 @@ def test_without_noise_there_is_no_bound(sigma):
 
 
 @settings(max_examples=40, deadline=None)
+@example(n=1, d=1, k=3, clusters=1, sharpness=300.0, form="gram", seed=2)  # a component without any mass
 @given(
     n=st.integers(1, 12),
     d=st.integers(1, 2),
