@@ -128,8 +128,24 @@ def print_result(result: Result, folder: Path) -> None:
     print(f"accuracy      {result.accuracy:.4f}")
     print(f"worst MSE     {result.worst.mse:.5f}   (mean image {floor:.5f})")
     print(f"worst PSNR    {result.worst.psnr:.2f} dB   SSIM {result.worst.ssim:.3f}")
+    for line in client_lines(result):
+        print(line)
     print(f"result        {folder / 'result.json'}")
     print(f"page          attcem report {folder} --out report.html")
+
+
+def client_lines(result: Result) -> list[str]:
+    """A line for every client that was attacked; a dash where its classes were not."""
+
+    def shown(value: float | None, digits: int) -> str:
+        return "-" if value is None else f"{value:.{digits}f}"
+
+    return [
+        f"client {client['client']:<6} accuracy {shown(client['accuracy'], 4)}   "
+        f"worst MSE {shown(client['worst']['mse'], 5)}   (mean image {shown(client['mean_image_mse'], 5)})   "
+        f"{client['images']} images"
+        for client in result.clients
+    ]
 
 
 RUN_HELP = """usage: attcem run [FILE.yaml | PRESET | RUN-FOLDER] [--out DIR] [--resume] [--key value ...]

@@ -122,6 +122,41 @@ class TrainConfig:
 
 
 @dataclass(frozen=True)
+class ClientsConfig:
+    """Who owns the private images: one device, or several that train together (split federated training).
+
+    Args:
+        count: Number of clients; 1 is plain training, and all else here is then without effect.
+        partition: iid (any image to any client) or dirichlet (the share of each class that a client owns is drawn).
+        alpha: Concentration of that draw; the smaller, the less alike are the clients.
+        sync: When the clients' encoders are averaged, after an epoch or a batch; shared is one encoder for all of them.
+        sampled: Share of the clients that take part in an epoch, at least one of them.
+        attacker: Number, from 0, of the client that attacks, with its own images as the public ones; none if not given.
+    """
+
+    count: int = 1
+    partition: Literal["iid", "dirichlet"] = "iid"
+    alpha: float = 0.5
+    sync: Literal["epoch", "batch", "shared"] = "epoch"
+    sampled: float = 1.0
+    attacker: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.count < 1:
+            raise ValueError(f"clients.count must be at least 1, not {self.count}")
+        if not 0.01 <= self.alpha < float("inf"):
+            raise ValueError(
+                f"clients.alpha must be at least 0.01, not {self.alpha}: try 0.5, or 100 for clients alike"
+            )
+        if not 0 < self.sampled <= 1:
+            raise ValueError(f"clients.sampled must be a share above 0, at most 1, not {self.sampled}: try 0.5")
+        if self.attacker is not None and self.count < 2:
+            raise ValueError("clients.attacker needs somebody to attack: give clients.count of 2 or more")
+        if self.attacker is not None and not 0 <= self.attacker < self.count:
+            raise ValueError(f"clients.attacker={self.attacker} is no client: give one from 0 to {self.count - 1}")
+
+
+@dataclass(frozen=True)
 class AuditConfig:
     """How hard the result is attacked.
 
@@ -144,7 +179,7 @@ class AuditConfig:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One experiment: data, network, defence, training and audit.
+    """One experiment: data, network, defence, training, clients and audit.
 
     Args:
         defence: Name → options, one entry per link of the chain; empty for none.
@@ -156,13 +191,17 @@ class Experiment:
     model: ModelConfig = field(default_factory=ModelConfig)
     defence: dict[str, Any] = field(default_factory=dict)
     train: TrainConfig = field(default_factory=TrainConfig)
+    clients: ClientsConfig = field(default_factory=ClientsConfig)
     audit: AuditConfig = field(default_factory=AuditConfig)
     seed: int = 0
     name: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain types, as written to config.yaml and result.json."""
-        return dataclasses.asdict(self)
+        """Plain types, as written to config.yaml and result.json; a single client is not worth a word."""
+        settings = dataclasses.asdict(self)
+        if self.clients.count == 1:  # its folder and file are those that it had before there were clients
+            del settings["clients"]
+        return settings
 
 
 def with_options(config: C, options: dict[str, Any]) -> C:

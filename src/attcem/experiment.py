@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,14 +12,14 @@ import yaml
 
 from attcem.config import Experiment
 from attcem.files import write_atomically
-from attcem.types import Result
+from attcem.types import Images, Result
 
 if TYPE_CHECKING:
     from attcem.data import Data
     from attcem.defences import Defence
     from attcem.models import Split
 
-__all__ = ["Experiment", "load_run", "run", "run_folder"]
+__all__ = ["Experiment", "load_clients", "load_run", "run", "run_folder"]
 
 
 def run(
@@ -26,7 +27,7 @@ def run(
 ) -> tuple[Result, Path]:
     """Do an experiment in its folder and return what it found; a finished one is only read."""
     from attcem.defences import build_defence
-    from attcem.train import fit
+    from attcem.train import fit, fit_clients
 
     folder = Path(out) if out is not None else Path("runs") / run_folder(experiment)
     guard = build_defence(experiment.defence)
@@ -35,9 +36,14 @@ def run(
     if (folder / "result.json").exists():
         return Result.load(folder), folder
     data = load(experiment)
+    clients = dealt(experiment, data)  # such as cannot be are refused before anything is written
     model = make_model(experiment, data)
     write_atomically(folder / "config.yaml", written.encode())
-    fit(model, guard, data, experiment.train, seed=experiment.seed, out=folder, resume=resume, progress=progress)
+    options: dict[str, Any] = {"seed": experiment.seed, "out": folder, "resume": resume, "progress": progress}
+    if clients:
+        fit_clients(model, guard, data, experiment.clients, experiment.train, **options)
+    else:
+        fit(model, guard, data, experiment.train, **options)
     return audit_run(folder, experiment, (model, guard, data), progress=progress), folder
 
 
@@ -46,8 +52,12 @@ def audit_run(
 ) -> Result:
     """Attack what lies trained in a run's folder and write its result; an interrupted audit keeps finished attacks."""
     from attcem.assess import audit, forget
+    from attcem.data.clients import attacked_by
 
     model, guard, data = trained
+    clients = dealt(experiment, data)
+    if clients:
+        data = attacked_by(data, clients, experiment.clients)
     result = audit(
         model,
         guard,
@@ -58,9 +68,23 @@ def audit_run(
         twin=find_twin(folder, experiment),
         progress=progress,
     )
+    if clients:
+        result = told_by_client(result, folder, experiment, (model, guard, data), clients)
     result.save(folder)
     forget(folder / "audit")
     return result
+
+
+def told_by_client(
+    result: Result, folder: Path, experiment: Experiment, trained: tuple[Split, Defence, Data], clients: list[Images]
+) -> Result:
+    """The result with what it means for every client."""
+    from attcem.assess.clients import by_client, client_flags
+
+    model, guard, data = trained
+    flags = client_flags(model, guard, load_clients(folder, model, guard), data.validation[:8])
+    table = by_client(result, trained, clients, experiment.clients, experiment.audit)
+    return replace(result, clients=table, flags=result.flags + flags)
 
 
 def find_twin(folder: Path, experiment: Experiment) -> Result | None:
@@ -108,6 +132,22 @@ def load_run(folder: str | Path, model: Split | None = None) -> tuple[Split, Def
     return model.eval(), guard.eval(), load(experiment)
 
 
+def load_clients(folder: str | Path, model: Split, guard: Defence) -> list[Defence]:
+    """Every client's own guard of a run with clients, as trained; `model` and `guard` are what `load_run` gives."""
+    from attcem.defences import build_defence
+    from attcem.train import read_state, read_tensors, restore_guards
+
+    folder = Path(folder)
+    experiment, state = read_experiment(folder), read_state(Path(folder) / "checkpoint")
+    if experiment.clients.count == 1:
+        raise ValueError(f"{folder} was trained by one client: use load_run")
+    guards = [build_defence(experiment.defence) for _ in range(experiment.clients.count)]
+    for own in guards:
+        own.setup(latent=model.latent_shape, classes=model.classes, sigma=own.sigma)
+    restore_guards(guards, guard, read_tensors(folder / "checkpoint", state, "best"))
+    return [own.eval() for own in guards]
+
+
 def read_experiment(folder: str | Path) -> Experiment:
     """The experiment that a run's folder was made from."""
     from attcem.configfile import parse_experiment
@@ -141,6 +181,13 @@ def load(experiment: Experiment) -> Data:
 
     c = experiment.data
     return load_data(c.name, root=c.root, seed=c.seed, public=c.public, validation=c.validation, test=c.test)
+
+
+def dealt(experiment: Experiment, data: Data) -> list[Images]:
+    """The images of every client; nothing where there is but one."""
+    from attcem.data.clients import deal
+
+    return deal(data, experiment.clients) if experiment.clients.count > 1 else []
 
 
 def make_model(experiment: Experiment, data: Data) -> Split:

@@ -7,7 +7,7 @@ import torch
 
 from attcem.defences import ARL, AdversarialNoise, Noise
 from attcem.models import split
-from attcem.train import fit, loop, read_state, read_tensors
+from attcem.train import fit, learner, read_state, read_tensors
 from attcem.train.gradients import one_pass
 from attcem.train.schedule import Recipe
 from tests.probes import Scaled
@@ -84,7 +84,7 @@ def test_the_adversary_learns_once_in_every_step_that_was_taken(small, monkeypat
         report = one_pass(*given)
         return dataclasses.replace(report, loss=report.loss * float("nan")) if steps in (2, 4) else report
 
-    monkeypatch.setattr(loop, "one_pass", sometimes_not_finite)
+    monkeypatch.setattr(learner, "one_pass", sometimes_not_finite)
     guard = ARL(**SMALL)
     state = fit(network(small), guard, small, epochs=1, progress=False)
     assert steps == 5 and state.cost["skipped_batches"] == 2

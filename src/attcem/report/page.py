@@ -9,7 +9,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from attcem.files import write_atomically
-from attcem.report import explained, figures, gallery, tables, verdict
+from attcem.report import clients, explained, figures, gallery, tables, verdict
 from attcem.report.numbers import MISSING, is_number
 from attcem.report.settings import Setting, section, settings_of
 from attcem.types import Result
@@ -64,6 +64,10 @@ def contents(results: Sequence[Result], settings: Sequence[Setting]) -> dict[str
         "blocks": tables.run_table(settings),
         "metrics": list(tables.METRICS),
         "attack_tables": [(setting.label(run), setting.place, tables.attack_table(run)) for setting, run in runs],
+        "client_columns": list(clients.COLUMNS),
+        "client_tables": [
+            (setting.label(run), setting.place, clients.client_table(run)) for setting, run in runs if run.clients
+        ],
         "charts": [
             (v.place, chart)
             for v in said

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import math
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,6 @@ import torch
 
 from attcem.config import TrainConfig, with_options
 from attcem.data import Data
-from attcem.data.loader import Augment, Loader
 from attcem.defences import Defence, Surrogate
 from attcem.models import Split
 from attcem.progress import bar, say
@@ -32,11 +31,12 @@ from attcem.train.checkpoint import (
 )
 from attcem.train.device import peak_megabytes, place
 from attcem.train.diagnostics import Diagnostics
-from attcem.train.gradients import one_pass
 from attcem.train.history import History
 from attcem.train.honesty import surrogate_only
+from attcem.train.learner import Learner
 from attcem.train.prediction import clean_latents, evaluate
-from attcem.train.schedule import Recipe, first_candidate, recipe_for, risen
+from attcem.train.schedule import first_candidate, recipe_for
+from attcem.types import Images
 
 FROZEN = 32
 """Batches of latents on which a surrogate is tested for honesty."""
@@ -86,23 +86,23 @@ class Training:
     def __init__(
         self, model: Split, guard: Defence, data: Data, config: TrainConfig, seed: int, out: Path | None, progress: bool
     ) -> None:
-        self.device, self.dtype, self.autocast = place(config.device, config.precision)
+        self.device, dtype, _ = place(config.device, config.precision)
         self.first_candidate = first_candidate(guard, config.epochs)
         guard.setup(latent=model.latent_shape, classes=model.classes, sigma=guard.sigma)
-        self.model = model.to(self.device, self.dtype, memory_format=torch.channels_last)  # type: ignore[call-overload]
-        self.guard = guard.to(self.device, self.dtype)
+        self.model = model.to(self.device, dtype, memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self.guard = guard.to(self.device, dtype)
         self.modules = {"model": self.model, "guard": self.guard}
         self.data, self.config, self.seed, self.out, self.shown = data, config, seed, out, progress
-        augment = Augment(config.crop, config.flip)
-        self.loader = Loader(data.private, config.batch, device=self.device, augment=augment, seed=seed)
-        self.recipe: Recipe = recipe_for(config)
-        self.optimiser = self.recipe.optimiser(list(model.parameters()), guard.own_parameters())
         self.state = State(dataclasses.asdict(config), model.spec, seed)
         self.best: dict[str, torch.Tensor] = {}
-        self.buffers = list(self.model.buffers())
         self.untrained = {link: copy.deepcopy(link) for link in guard.links if isinstance(link, Surrogate)}
-        self.diagnostics = Diagnostics()
         self.history = History(out, tensorboard=config.tensorboard)
+        self.learners: Sequence[Learner] = self.equip()
+
+    def equip(self) -> Sequence[Learner]:
+        """One learner, with all private images and one optimiser for everything."""
+        self.optimiser = recipe_for(self.config).optimiser(list(self.model.parameters()), self.guard.own_parameters())
+        return [Learner(self.model, self.guard, self.data.private, [self.optimiser], self.config, self.seed)]
 
     @property
     def checkpoint(self) -> Path | None:
@@ -117,7 +117,7 @@ class Training:
         fresh = self.checkpoint is None or not (self.checkpoint / STATE).exists()
         if fresh:
             self.borrow_encoder()
-        self.guard.attach(self.model.encoder, fresh=fresh)
+        self.attach(fresh)
         if self.checkpoint is None or fresh:
             return
         if not resume:
@@ -134,9 +134,25 @@ class Training:
         if state.finished:
             return
         tensors = read_tensors(self.checkpoint, state, "last")
-        unpack_modules(self.modules, tensors)
-        unpack_optimiser(self.optimiser, tensors, state.optimiser)
+        self.restore(tensors)
+        self.restore_optimisers(tensors)
         say(f"resuming {self.out} after epoch {state.epoch} of {self.config.epochs}", shown=self.shown)
+
+    def attach(self, fresh: bool) -> None:
+        """Let the guard meet the encoder."""
+        self.guard.attach(self.model.encoder, fresh=fresh)
+
+    def packed(self) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
+        """All tensors that a checkpoint needs, and the optimiser's plain numbers."""
+        return pack(self.modules, self.optimiser)
+
+    def restore(self, tensors: dict[str, torch.Tensor]) -> None:
+        """Load what was learned."""
+        unpack_modules(self.modules, tensors)
+
+    def restore_optimisers(self, tensors: dict[str, torch.Tensor]) -> None:
+        """Load how it was being learned."""
+        unpack_optimiser(self.optimiser, tensors, self.state.optimiser)
 
     def borrow_encoder(self) -> None:
         """Begin with the encoder of another run, where a defence asks for it."""
@@ -158,7 +174,7 @@ class Training:
         row["val_loss"], row["val_accuracy"] = evaluate(self.model, self.guard, self.data.validation)
         self.state.epoch = number + 1
         better = number >= self.first_candidate and row["val_accuracy"] > self.state.best_accuracy
-        tensors, self.state.optimiser = pack(self.modules, self.optimiser)
+        tensors, self.state.optimiser = self.packed()
         if better:
             self.state.best_epoch, self.state.best_accuracy = number + 1, row["val_accuracy"]
             self.best = {name: tensor.detach().cpu().clone() for name, tensor in tensors.items()}
@@ -177,8 +193,9 @@ class Training:
 
     def train(self, number: int) -> dict[str, float]:
         """One pass over the private images."""
-        self.model.train(), self.guard.train()
-        steps = len(self.loader)
+        for learner in self.learners:
+            learner.model.train(), learner.guard.train()
+        steps = self.length(number)
         total = {
             "loss": 0.0,
             "correct": 0,
@@ -188,12 +205,10 @@ class Training:
             "lost_penalties": 0,
             "in_penalty": 0.0,
         }
-        started, rate = time.perf_counter(), 0.0
+        started = time.perf_counter()
         title = f"epoch {number + 1}/{self.config.epochs}"
         with bar(title, steps, unit_size=self.config.batch, shown=self.shown) as show:
-            for step, (x, y) in enumerate(self.loader.epoch(number)):
-                rate = self.recipe.rate((number + step / steps) / self.config.epochs)
-                figures = self.step(x.to(self.dtype), y, rate, number + step / steps, watched=Diagnostics.due(step))
+            for step, figures in enumerate(self.steps(number)):
                 for name, value in figures.items():
                     total[name] += value
                 seen = max(1, total["seen"])
@@ -205,11 +220,11 @@ class Training:
             )
         seconds = time.perf_counter() - started
         seen, taken = total["seen"], steps - total["skipped"]
-        figures, vectors = self.diagnostics.close()
+        figures, vectors = self.readings()
         self.state.diagnostics.append(vectors)
         return {
             "epoch": number + 1,
-            "lr": rate,
+            "lr": self.optimiser.param_groups[0]["lr"],
             "loss": total["loss"] / seen,
             "accuracy": total["correct"] / seen,
             "penalty": total["penalty"] / taken,
@@ -221,68 +236,52 @@ class Training:
             **figures,
         }
 
-    def step(self, x: torch.Tensor, y: torch.Tensor, rate: float, epoch: float, *, watched: bool) -> dict[str, float]:
-        """One batch: gradients, then a step, unless anything is not finite. `epoch` counts parts of epochs, too."""
-        for group in self.optimiser.param_groups:
-            group["lr"] = rate
-        for link in self.guard.links:
-            link.progress, link.watched = epoch / self.config.epochs, watched
-        w_lr = self.recipe.penalty_weight(rate, self.config.start_from is not None)
-        before = [buffer.clone() for buffer in self.buffers]
-        self.optimiser.zero_grad(set_to_none=True)
-        with self.autocast:
-            report = one_pass(
-                self.model,
-                self.guard,
-                x,
-                y,
-                lambda link: link.lam * w_lr * risen(epoch - link.warmup, self.config.ramp),
-            )
-        # A defence's own parameters are clipped by themselves: they must not slow the network down.
-        norms = [
-            torch.nn.utils.clip_grad_norm_(group["params"], self.recipe.clip) for group in self.optimiser.param_groups
-        ]
-        if not all(math.isfinite(value) for value in (report.loss, *norms)):
-            for buffer, old in zip(self.buffers, before, strict=True):
-                buffer.copy_(old)
-            return {"skipped": 1, "lost_penalties": report.lost_penalties}
-        self.optimiser.step()
-        self.guard.observe(report.batch)
-        self.diagnostics.take(report.readings)
-        return {
-            "loss": float(report.loss) * len(y),
-            "correct": int(report.correct),
-            "seen": len(y),
-            "penalty": sum(report.penalties.values()),
-            "lost_penalties": report.lost_penalties,
-            "in_penalty": report.penalty_seconds,
-        }
+    def length(self, number: int) -> int:
+        """How many steps an epoch has."""
+        return len(self.learners[0].loader)
+
+    def steps(self, number: int) -> Iterator[dict[str, float]]:
+        """Take the steps of an epoch, one at a time, and tell what each of them saw."""
+        (learner,) = self.learners
+        for step, (x, y) in enumerate(learner.loader.epoch(number)):
+            yield learner.step(x, y, number + step / self.length(number), watched=Diagnostics.due(step))
+
+    def readings(self) -> tuple[dict[str, float], dict[str, list[float]]]:
+        """What the defence saw in this epoch."""
+        return self.learners[0].diagnostics.close()
 
     def review(self, epochs_done: int) -> None:
         """Show all private images to the defences that ask for it and are about to be used."""
-        for link in self.guard.links:
+        for learner in self.learners:
+            self.show(learner.model, learner.guard, learner.images, epochs_done)
+
+    def show(self, model: Split, guard: Defence, images: Images, epochs_done: int) -> None:
+        """Let a guard review some images, where it is due."""
+        for link in guard.links:
             if type(link).review is not Defence.review and link.warmup <= epochs_done < self.config.epochs:
-                link.review(clean_latents(self.model, self.data.private, self.config.batch))
+                link.review(clean_latents(model, images, self.config.batch))
 
     def check_honesty(self, epoch: int) -> None:
         """Before a penalty first shapes the encoder: how far does it fall when only its own parameters learn?"""
+        learner = max(self.learners, key=lambda learner: len(learner.images))
         for link, untrained in self.untrained.items():
             if link.penalises and link.warmup == epoch:
                 name = type(link).__name__.lower()
-                some = self.data.private[: FROZEN * self.config.batch]
-                latents = list(clean_latents(self.model, some, self.config.batch))
+                some = learner.images[: FROZEN * self.config.batch]
+                latents = list(clean_latents(learner.model, some, self.config.batch))
                 with torch.random.fork_rng():
                     self.state.surrogate_only[name] = surrogate_only(untrained, latents)
 
     def finish(self) -> State:
         """Load the best epoch and note what training cost."""
-        unpack_modules(self.modules, self.best)
+        self.restore(self.best)
         if not self.state.finished:
             rows = self.state.history
+            steps = sum(self.length(number) for number in range(len(rows)))
             self.state.finished = True
             self.state.cost = {
                 "train_s": sum(row["seconds"] for row in rows),
-                "step_ms": 1000 * sum(row["seconds"] for row in rows) / (len(rows) * len(self.loader)),
+                "step_ms": 1000 * sum(row["seconds"] for row in rows) / steps,
                 "surrogate_share": sum(row["penalty_share"] for row in rows) / len(rows),
                 "peak_mb": peak_megabytes(self.device),
                 "skipped_batches": sum(row["skipped"] for row in rows),

@@ -78,6 +78,8 @@ class Result:
     """Of the worst case: percentiles, worst class, share of images that are plainly recognisable."""
     surrogate_only: float | None = None
     """How far the penalty fell when only the surrogate's own parameters learned; nothing without a surrogate."""
+    clients: list[dict[str, Any]] = field(default_factory=list)
+    """Where several trained together: each victim's images, classes, accuracy and worst case on its mix of classes."""
     labels: list[str] = field(default_factory=list)
     """Class names of the pictures in `gallery`, in order."""
     schema: str = SCHEMA

@@ -1,0 +1,78 @@
+"""Who learns from some images: a network, its guard, their optimisers, and the step they take together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+
+from attcem.config import TrainConfig
+from attcem.data.loader import Augment, Loader
+from attcem.defences import Defence
+from attcem.models import Split
+from attcem.train.device import place
+from attcem.train.diagnostics import Diagnostics
+from attcem.train.gradients import one_pass
+from attcem.train.schedule import recipe_for, risen
+from attcem.types import Images
+
+
+class Learner:
+    """Who learns: a network and its guard, images of their own, and the optimisers that move them."""
+
+    def __init__(
+        self,
+        model: Split,
+        guard: Defence,
+        images: Images,
+        optimisers: Sequence[torch.optim.Optimizer],
+        config: TrainConfig,
+        seed: int,
+    ) -> None:
+        self.model, self.guard, self.images, self.config = model, guard, images, config
+        self.optimisers = list(optimisers)
+        self.recipe = recipe_for(config)
+        device, self.dtype, self.autocast = place(config.device, config.precision)
+        self.loader = Loader(images, config.batch, device=device, augment=Augment(config.crop, config.flip), seed=seed)
+        self.buffers = list(model.buffers())
+        self.diagnostics = Diagnostics()
+
+    def step(self, x: torch.Tensor, y: torch.Tensor, epoch: float, *, watched: bool) -> dict[str, float]:
+        """One batch: gradients, then a step, unless anything is not finite. `epoch` counts parts of epochs, too."""
+        rate = self.recipe.rate(epoch / self.config.epochs)
+        groups = [group for optimiser in self.optimisers for group in optimiser.param_groups]
+        for group in groups:
+            group["lr"] = rate
+        for link in self.guard.links:
+            link.progress, link.watched = epoch / self.config.epochs, watched
+        w_lr = self.recipe.penalty_weight(rate, self.config.start_from is not None)
+        before = [buffer.clone() for buffer in self.buffers]
+        for optimiser in self.optimisers:
+            optimiser.zero_grad(set_to_none=True)
+        with self.autocast:
+            report = one_pass(
+                self.model,
+                self.guard,
+                x.to(self.dtype),
+                y,
+                lambda link: link.lam * w_lr * risen(epoch - link.warmup, self.config.ramp),
+            )
+        # A defence's own parameters are clipped by themselves: they must not slow the network down.
+        norms = [torch.nn.utils.clip_grad_norm_(group["params"], self.recipe.clip) for group in groups]
+        if not all(math.isfinite(value) for value in (report.loss, *norms)):
+            for buffer, old in zip(self.buffers, before, strict=True):
+                buffer.copy_(old)
+            return {"skipped": 1, "lost_penalties": report.lost_penalties}
+        for optimiser in self.optimisers:
+            optimiser.step()
+        self.guard.observe(report.batch)
+        self.diagnostics.take(report.readings)
+        return {
+            "loss": float(report.loss) * len(y),
+            "correct": int(report.correct),
+            "seen": len(y),
+            "penalty": sum(report.penalties.values()),
+            "lost_penalties": report.lost_penalties,
+            "in_penalty": report.penalty_seconds,
+        }
