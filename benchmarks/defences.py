@@ -20,7 +20,7 @@ GOALS = {
     "pruning": RELEASE_ONLY,
     "vib": RELEASE_ONLY,
     "nopeek": 1.10,
-    "fisher": 1.50,
+    "fisher": 3.00,
     "arl": 2.20,
     "adversarial_noise": 2.20,
 }

@@ -27,7 +27,7 @@ class Fisher(Defence):
 
     dFIL = tr(JᵀJ) / (σ² d) for d pixels and J = ∂ẑ/∂x; no unbiased attack has a mean squared error below 1/dFIL (Maeng
     et al. 2023).  L = ½ log(1 + dFIL), averaged over the batch: ½ nat less is the floor raised by e. It is
-    differentiated through the encoder, twice, so its step costs about twice the encoder's.
+    differentiated through the encoder, twice: a step takes about two and a half times as long.
 
     Args:
         lam: weight of the penalty's gradient in the encoder.
