@@ -44,7 +44,7 @@ def run_suite(
             spent, paid = spent + took, paid + attack.effort
         judge.score(name, found[name].images)
         after = "" if before else f" after {took:.0f} s"
-        ahead = f"; about {left * spent / paid / 60:.0f} min left" if paid and left else ""
+        ahead = f"; about {left * spent / paid / 60:.0f} min left" if paid and number < len(suite) else ""
         free = judge.mean("mean_image", first=len(found[name].images))
         say(f"{name}: MSE {judge.mean(name):.5f}  (mean image {free:.5f}){after}{ahead}", shown=progress)
     return found
