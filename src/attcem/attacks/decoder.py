@@ -16,6 +16,7 @@ from attcem.attacks.class_aware import ClassAware, class_residuals
 from attcem.attacks.inverter import Inverter
 from attcem.attacks.pairs import Pairs, hold_out, observed, owned
 from attcem.data.loader import Augment
+from attcem.maths.similarity import structural_similarity
 from attcem.naming import look_up
 from attcem.progress import bar, say
 from attcem.types import Images, Released, View
@@ -28,10 +29,7 @@ def squared(guess: Tensor, x: Tensor) -> Tensor:
 
 def squared_and_structural(guess: Tensor, x: Tensor) -> Tensor:
     """MSE + (1 − SSIM) / 20: about equal parts where decoders end."""
-    from torchmetrics.functional.image import structural_similarity_index_measure
-
-    likeness = structural_similarity_index_measure(guess, x, data_range=1.0)
-    return F.mse_loss(guess, x) + (1 - likeness) / 20  # type: ignore[operator]
+    return F.mse_loss(guess, x) + (1 - structural_similarity(guess, x).mean()) / 20
 
 
 LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"mse": squared, "mse_ssim": squared_and_structural}

@@ -12,6 +12,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from attcem.maths.similarity import structural_similarity
 from attcem.types import Released
 
 PLANES = 4
@@ -20,35 +21,12 @@ PLANES = 4
 GRID = 4
 """Side of the grid on which a latent without positions is laid out."""
 
-WINDOW, BLUR = 11, 1.5
-"""Size and standard deviation of the window in which structure is compared (maths §5)."""
-
 Score = Callable[[Float[Tensor, "b c h w"], Float[Tensor, "b c h w"]], Float[Tensor, ""]]
 
 
-def windows(side: int, like: Tensor) -> Float[Tensor, "side inside"]:
-    """Gaussian windows, one a column, at every place of a side where they fit; a short side is one window."""
-    size = min(WINDOW, side)
-    offset = torch.arange(size, dtype=like.dtype, device=like.device) - (size - 1) / 2
-    bell = (-(offset**2) / (2 * BLUR**2)).softmax(0)
-    place = torch.arange(side - size + 1, device=like.device)
-    columns = like.new_zeros(side, len(place))
-    columns[place + torch.arange(size, device=like.device).unsqueeze(1), place] = bell.unsqueeze(1)
-    return columns
-
-
-def structural_similarity(guess: Float[Tensor, "b c h w"], x: Float[Tensor, "b c h w"]) -> Float[Tensor, ""]:
-    """SSIM of a batch, over windows that lie inside the image.
-
-    mean of (2μ_gμ_x + .01²)(2σ_gx + .03²) / (μ_g² + μ_x² + .01²)(σ_g² + σ_x² + .03²).
-    """
-    maps = torch.cat([guess, x, guess * guess, x * x, guess * x], 1)
-    # Products with a band of windows: many times faster than convolving thousands of single planes.
-    mean = windows(x.shape[2], x).T @ maps @ windows(x.shape[3], x)
-    mean_g, mean_x, gg, xx, gx = mean.chunk(5, 1)
-    light = (2 * mean_g * mean_x + 0.01**2) / (mean_g**2 + mean_x**2 + 0.01**2)
-    structure = (2 * (gx - mean_g * mean_x) + 0.03**2) / (gg - mean_g**2 + xx - mean_x**2 + 0.03**2)
-    return (light * structure).mean()
+def mean_similarity(guess: Float[Tensor, "b c h w"], x: Float[Tensor, "b c h w"]) -> Float[Tensor, ""]:
+    """SSIM, averaged over a batch."""
+    return structural_similarity(guess, x).mean()
 
 
 @dataclass(frozen=True)
@@ -65,7 +43,7 @@ class Metric:
 
 
 METRICS: Mapping[str, Metric] = {
-    "ssim": Metric(structural_similarity, sign=1, threshold=0.3),
+    "ssim": Metric(mean_similarity, sign=1, threshold=0.3),
     "mse": Metric(F.mse_loss, sign=-1, threshold=0.05),
 }
 

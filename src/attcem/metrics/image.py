@@ -13,13 +13,10 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from attcem.maths.similarity import WINDOW, luminance_and_contrast, structural_similarity
+
 Pictures = Float[Tensor, "n c h w"]
 PerImage = Float[Tensor, " n"]
-
-WINDOW, SIGMA = 11, 1.5
-"""Side and standard deviation of the Gaussian window of SSIM."""
-
-LUMINANCE_FLOOR, CONTRAST_FLOOR = 0.01**2, 0.03**2
 
 SCALES = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
 """Exponents of MS-SSIM, finest scale first (Wang, Simoncelli and Bovik 2003)."""
@@ -59,34 +56,6 @@ def squared_error(guess: Pictures, truth: Pictures) -> PerImage:
 def peak_signal_to_noise(guess: Pictures, truth: Pictures) -> PerImage:
     """10·log10(1/MSE) in dB, of each image by itself; a perfect copy counts as 100 dB."""
     return -10 * torch.log10(squared_error(guess, truth).clamp_min(1e-10))
-
-
-def smooth(pictures: Pictures) -> Float[Tensor, "n c i j"]:
-    """Gaussian means, where the whole window lies inside the image."""
-    offsets = torch.arange(WINDOW, dtype=pictures.dtype, device=pictures.device) - WINDOW // 2
-    weights = torch.exp(-offsets.square() / (2 * SIGMA**2))
-    weights = (weights / weights.sum()).expand(pictures.shape[1], 1, 1, -1)
-    across = F.conv2d(pictures, weights, groups=len(weights))
-    return F.conv2d(across, weights.transpose(2, 3), groups=len(weights))
-
-
-def luminance_and_contrast(
-    guess: Pictures, truth: Pictures
-) -> tuple[Float[Tensor, "n c i j"], Float[Tensor, "n c i j"]]:
-    """The two factors of SSIM around every pixel: likeness of the local means, and of the deviations from them."""
-    a, b, aa, bb, ab = (smooth(part) for part in (guess, truth, guess.square(), truth.square(), guess * truth))
-    luminance = (2 * a * b + LUMINANCE_FLOOR) / (a * a + b * b + LUMINANCE_FLOOR)
-    contrast = (2 * (ab - a * b) + CONTRAST_FLOOR) / (aa - a * a + bb - b * b + CONTRAST_FLOOR)
-    return luminance, contrast
-
-
-def structural_similarity(guess: Pictures, truth: Pictures) -> PerImage:
-    """SSIM with an 11×11 Gaussian window, σ 1.5, averaged where the whole window lies inside the image.
-
-    As in the original and in scikit-image; torchmetrics also counts a mirrored border.
-    """
-    luminance, contrast = luminance_and_contrast(guess, truth)
-    return (luminance * contrast).mean((1, 2, 3))
 
 
 def multiscale_similarity(guess: Pictures, truth: Pictures) -> PerImage:
