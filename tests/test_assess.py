@@ -168,11 +168,13 @@ def test_unknown_suites_and_options_are_named(trained, small):
         audit(trained, Undefended(), small, imags=3)
 
 
-def evidence(means, *, suite=None, covered=100, **known):
-    suite = suite or {"decoder": Decoder(32, 2)}
-    guesses = {name: Reconstruction(torch.zeros(covered, 1, 28, 28)) for name in suite}
-    settings = {"accuracy": 0.9, "classes": 10, "undefended": False} | known
-    return Evidence(suite, guesses, lambda name, metric="mse", first=None: means[name], **settings)
+def evidence(means, *, suite=None, doubts=None, **known):
+    """Two hundred images, all as hard as each other for an attack; gains of the attacks that doubt themselves."""
+    suite, doubts = suite or {"decoder": Decoder(32, 2)}, doubts or {}
+    nothing = torch.zeros(200, 1, 28, 28)
+    guesses = {name: Reconstruction(nothing, [], ["cut short"] * (name in doubts), doubts.get(name)) for name in suite}
+    errors = {name: mean * torch.ones(200) for name, mean in means.items()}
+    return Evidence(suite, guesses, errors, **{"accuracy": 0.9, "classes": 10, "undefended": False} | known)
 
 
 class Blind(Counted):
@@ -212,6 +214,38 @@ BLIND = {"decoder": Decoder(32, 2), "substitute": Blind()}
 def test_flags(means, known, said):
     flags = adequacy_flags(evidence(means | {"mean_image": 0.06}, **known))
     assert (len(flags) == 1 and said in flags[0]) if said else not flags
+
+
+PAIR = {"first": Decoder(32, 2), "second": Decoder(32, 2)}
+AVERAGED = PAIR | {"first": Decoder(32, 2, repeats=4)}
+
+
+@pytest.mark.parametrize(
+    ("means", "known", "named"),
+    [
+        ({"first": 0.01, "second": 0.02}, {"doubts": {"first": 0.05}}, "first: cut short (about 5% off"),
+        ({"first": 0.01, "second": 0.02}, {"doubts": {"second": 0.3}}, None),  # would end at .014
+        ({"first": 0.01, "second": 0.0104}, {"doubts": {"second": 0.1}}, "second: cut short (about 6% off"),
+        ({"first": 0.01, "second": 0.0104}, {"doubts": {"second": 0.045}}, None),  # by less than a hundredth
+        ({"first": 0.01, "second": 0.01}, {"doubts": {"first": 0.05, "second": 0.2}}, "second: cut short (about 20%"),
+        ({"first": 0.01, "second": 0.05}, {"doubts": {"second": None}}, "second: cut short"),  # it cannot tell
+        ({"first": 0.01, "second": 0.02}, {"doubts": {"first": 0.3}, "suite": AVERAGED}, None),  # counts elsewhere
+    ],
+)
+def test_an_attack_cut_short_is_flagged_where_it_may_lower_the_worst_case(means, known, named):
+    flags = adequacy_flags(evidence(means | {"mean_image": 0.06}, **{"suite": PAIR} | known))
+    assert (len(flags) == 1 and flags[0].startswith(named)) if named else not flags
+
+
+def test_what_an_attack_may_still_gain_is_counted_image_by_image():
+    seen = evidence({"first": 0.01, "second": 0.02, "mean_image": 0.06}, suite=PAIR, doubts={"second": 0.5})
+    seen.errors["second"][:100] = 0.01  # as good as the other on half of the images, lost on the rest
+    seen.errors["second"][150:] = torch.nan
+    (flag,) = adequacy_flags(seen)
+    assert "about 25% off" in flag
+    seen.errors["first"][:] = torch.nan  # nobody attacked the last images: they count for neither
+    (flag,) = adequacy_flags(seen)
+    assert "about 50% off" in flag
 
 
 def test_the_curves_collect_attacks_that_differ_in_one_thing():

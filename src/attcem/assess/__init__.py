@@ -78,7 +78,7 @@ def audit(
     evidence = Evidence(
         suite,
         guesses,
-        judge.mean,
+        {name: found["mse"] for name, found in judge.scores.items()},
         accuracy=accuracy,
         classes=data.classes,
         undefended=all(name == "none" for name in describe(guard)),

@@ -36,8 +36,9 @@ class Finished:
             return None
         try:
             with np.load(path) as arrays:
-                images, curve, warnings = (arrays[key] for key in ("images", "curve", "warnings"))
-                return Reconstruction(torch.from_numpy(images), curve.tolist(), warnings.tolist())
+                images, curve, warnings, gain = (arrays[key] for key in ("images", "curve", "warnings", "gain"))
+                known = None if np.isnan(gain) else gain.item()
+                return Reconstruction(torch.from_numpy(images), curve.tolist(), warnings.tolist(), known)
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
             return None
 
@@ -46,8 +47,13 @@ class Finished:
         path = self.path(name, attack)
         if path is not None:
             with replacing(path) as file:
-                arrays = {"images": found.images.cpu().numpy(), "curve": np.array(found.curve, dtype=np.float64)}
-                np.savez_compressed(file, **arrays, warnings=np.array(found.warnings, dtype=np.str_))  # type: ignore[arg-type]
+                np.savez_compressed(
+                    file,
+                    images=found.images.cpu().numpy(),
+                    curve=np.array(found.curve, dtype=np.float64),
+                    warnings=np.array(found.warnings, dtype=np.str_),
+                    gain=np.float64(np.nan if found.gain is None else found.gain),
+                )
 
 
 def forget(folder: Path) -> None:

@@ -69,7 +69,8 @@ class AdversarialDecoder(Attack):
         with torch.random.fork_rng():
             torch.manual_seed(seed)
             tuned, curve = self.tune(start, progress)
-        return Reconstruction(tuned.invert(observed(view, self.start.repeats, seed)), curve)
+        seen = observed(view, self.start.repeats, seed)
+        return Reconstruction(tuned.invert(seen), curve, start.doubts, start.gain)
 
     def brief(self) -> AdversarialDecoder:
         """A small start, a few steps."""

@@ -19,12 +19,14 @@ QUERY, WHITE_BOX = frozenset({"public", "queries"}), frozenset({"public", "queri
 class Reconstruction:
     """Guessed images in [0,1] of the first targets, all of them or as many as the attack can afford.
 
-    `curve` is the attacker's own validation loss, `warnings` its doubts about itself.
+    `curve` is the attacker's own validation loss, `warnings` its doubts about itself, `gain` the share of its error
+    that one more doubling of its effort might take off: what the last one did, or None if it cannot tell.
     """
 
     images: Float[Tensor, "n c h w"]
     curve: list[float] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    gain: float | None = None
 
 
 class Attack(ABC):

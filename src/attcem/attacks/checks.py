@@ -5,23 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
 from attcem.attacks.base import Attack, Reconstruction
 from attcem.attacks.decoder import Decoder
 
 REACHED = 18.0
 """PSNR in dB that the attacks must reach on the undefended twin: below it they could not break anything."""
 
-Mean = Callable[..., float]
-"""mean(attack, metric="mse", first=None): over all images it attacked, or the first so many."""
+LITTLE = 0.01
+"""Share of the worst case that attacks which were cut short may still take off it, before that is said."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the checks look at: the attacks, their guesses and scores, and what is known of the victim."""
+    """What the checks look at: the attacks, their guesses and errors, and what is known of the victim."""
 
     suite: Mapping[str, Attack]
     guesses: Mapping[str, Reconstruction]
-    mean: Mean
+    errors: Mapping[str, Float[Tensor, " n"]]
+    """MSE of every image; NaN where an attack left it out."""
     accuracy: float
     classes: int
     undefended: bool
@@ -29,6 +34,10 @@ class Evidence:
     """Whether a release that should be random came out the same twice."""
     twin_psnr: float | None = None
     """What the same suite reached on the same network trained without defence, if that was audited."""
+
+    def mean(self, name: str, first: int | None = None) -> float:
+        """One attack's MSE over all images it attacked, or the first so many."""
+        return self.errors[name][:first].nanmean().item()
 
     def best(self, names: list[str], first: int | None = None) -> float:
         """The lowest mean MSE of some attacks."""
@@ -40,12 +49,31 @@ class Evidence:
 
 
 def cut_short(seen: Evidence) -> list[str]:
-    """An attack that doubts itself, most often because its own loss was still falling."""
-    doubtful: dict[str, list[str]] = {}
-    for name in seen.suite:
-        for warning in seen.guesses[name].warnings:
-            doubtful.setdefault(warning, []).append(name)
-    return [f"{', '.join(names)}: {warning}" for warning, names in doubtful.items()]
+    """Attacks that doubt themselves, most often because their own loss was still falling, where it may matter.
+
+    It may if doubling their effort, should that gain what the last doubling did, would lower the worst case; those that
+    add less to this than the average attack are not named. An attack that cannot tell its gain is always heard.
+    """
+    doubtful = {name: seen.guesses[name] for name in seen.suite if seen.guesses[name].warnings}
+    shares = hoped(seen, {name: guess.gain for name, guess in doubtful.items() if guess.gain is not None})
+    total = sum(shares.values())
+    flags: dict[str, list[str]] = {}
+    for name, guess in doubtful.items():
+        matters = total > LITTLE and shares.get(name, 0.0) * len(shares) >= total
+        words = f" (about {total:.0%} off the worst-case MSE if doubling gains as much again)" * matters
+        for warning in guess.warnings if matters or guess.gain is None else []:
+            flags.setdefault(warning + words, []).append(name)
+    return [f"{', '.join(names)}: {warning}" for warning, names in flags.items()]
+
+
+def hoped(seen: Evidence, gains: Mapping[str, float]) -> dict[str, float]:
+    """What each attack would take off the worst case, as shares of it, if all its errors fell by its gain."""
+    names = seen.once()
+    now = torch.stack([seen.errors[name] for name in names])
+    then = now * (1 - now.new_tensor([gains.get(name, 0.0) for name in names]))[:, None]
+    (worst, _), (lower, winner) = (part.nan_to_num(nan=torch.inf).min(0) for part in (now, then))
+    fall = torch.where(worst.isfinite(), worst - lower, 0.0) / worst[worst.isfinite()].sum().clamp_min(1e-12)
+    return {name: fall[winner == place].sum().item() for place, name in enumerate(names)}
 
 
 def failed(seen: Evidence) -> list[str]:
@@ -145,14 +173,14 @@ def adequacy_flags(seen: Evidence) -> list[str]:
     return [flag for check in CHECKS for flag in check(seen)]
 
 
-def curves(suite: Mapping[str, Attack], mean: Mean) -> dict[str, dict[str, float]]:
+def curves(suite: Mapping[str, Attack], mean: Callable[[str], float]) -> dict[str, dict[str, float]]:
     """MSE against how often an image was sent, and against how many public images the attacker owns."""
     decoders = {name: attack for name, attack in suite.items() if isinstance(attack, Decoder)}
     found = {option: curve(decoders, option, mean) for option in ("repeats", "pairs")}
     return {option: points for option, points in found.items() if len(points) > 1}
 
 
-def curve(decoders: Mapping[str, Decoder], option: str, mean: Mean) -> dict[str, float]:
+def curve(decoders: Mapping[str, Decoder], option: str, mean: Callable[[str], float]) -> dict[str, float]:
     """The decoders that differ in one option, and the plain one of their size."""
     usual = getattr(Decoder(1, 1), option)
     sizes = {(a.channels, a.blocks) for a in decoders.values() if getattr(a, option) != usual}

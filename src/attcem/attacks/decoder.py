@@ -94,7 +94,7 @@ class Decoder(Attack):
     def effort(self) -> float:
         """Grows with the weights of its blocks."""
         pictures = self.batch * self.cycle * (2 ** (self.doublings + 1) - 1)
-        return pictures * (0.4 + self.channels**2 * self.blocks / 25_000) * (1.5 if self.loss == "mse_ssim" else 1.0)
+        return pictures * (0.4 + self.channels**2 * self.blocks / 25_000)
 
     @property
     def observations(self) -> int:
@@ -104,9 +104,8 @@ class Decoder(Attack):
     def __call__(self, view: View, *, seed: int = 0, progress: bool = False) -> Reconstruction:
         """Train on public images, keep the best validated weights, invert the targets."""
         training = self.trained(view, seed, progress)
-        doubt = "cut short while still improving; a longer suite, such as standard, lets it finish"
         seen = observed(view, self.repeats, seed)
-        return Reconstruction(training.invert(seen), training.curve, [] if training.plateaued else [doubt])
+        return Reconstruction(training.invert(seen), training.curve, training.doubts, training.gain)
 
     def brief(self) -> Decoder:
         """Two cycles of a few steps."""
@@ -128,6 +127,7 @@ class Decoder(Attack):
             reached = training.run_cycle(self.cycle * 2**doubling, title, progress)
             say(f"{title}: own validation loss {reached:.5f} after {training.steps:,} steps", shown=progress)
             training.plateaued = reached > (1 - self.tolerance) * before
+            training.gain = 1 - reached / min(before, training.curve[0])
             if training.plateaued:
                 break
             before = reached
@@ -143,7 +143,7 @@ class Inversion:
                 "a decoder learns from queries: choose a threat model that grants them, query or white_box"
             )
         self.settings, self.view, self.device = settings, view, view.targets.device
-        self.loss, self.plateaued = look_up("loss", settings.loss, LOSSES), False
+        self.loss, self.plateaued, self.gain = look_up("loss", settings.loss, LOSSES), False, 0.0
         own, held_out = hold_out(owned(view.public, settings.pairs, settings.shifted), seed)
         known = ("pairs", settings.pairs, settings.shifted, seed)
         if known not in view.notes:
@@ -155,6 +155,11 @@ class Inversion:
         self.held_recording = view.oracle.record(self.held_out.split(256))
         self.network = self.solved(own)
         self.start(settings.lr)
+
+    @property
+    def doubts(self) -> list[str]:
+        """What whoever builds on this inverter should say of it."""
+        return [] if self.plateaued else ["cut short while still improving; a longer suite lets it go on"]
 
     def start(self, lr: float) -> None:
         """With a new optimiser, from the weights as they are."""

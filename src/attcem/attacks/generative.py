@@ -77,12 +77,13 @@ class Generative(Attack):
             weight, share, curve = search.tuned(*(part[: self.tuning] for part in known))
             guess, found = decoder.invert(view.targets[: self.images]), list[Tensor]()
             if not share:
-                return Reconstruction(guess, curve)
+                return Reconstruction(guess, curve, decoder.doubts, decoder.gain)
             with bar("generative", len(guess), shown=progress) as show:
                 for start, seen in zip(guess.split(TOGETHER), view.targets[: self.images].split(TOGETHER), strict=True):
                     found.append(search.refine(search.paint(start, seen), seen, weight))
                     show(sum(map(len, found)))
-        return Reconstruction((guess + share * (torch.cat(found) - guess)).clamp(0, 1), curve)
+        images = (guess + share * (torch.cat(found) - guess)).clamp(0, 1)
+        return Reconstruction(images, curve, decoder.doubts, decoder.gain)
 
 
 class Search:

@@ -144,7 +144,7 @@ class Optimise(Attack):
             z = view.targets[: self.images]
             guess = decoder.invert(z)
             if math.isinf(anchor):
-                return Reconstruction(guess, curve)
+                return Reconstruction(guess, curve, decoder.doubts, decoder.gain)
             problem = Problem(
                 match, unlikely, z, guess, anchor * torch.ones(len(z)).to(z), tv * torch.ones(len(z)).to(z)
             )
@@ -156,9 +156,9 @@ class Optimise(Attack):
                 ends.append(self.solve(problem, other, self.steps, progress)[0])
             with torch.no_grad():
                 best = torch.stack([problem(x) for x in ends]).argmin(0)
-        doubt = "the objective was still falling at the last step; more steps may find more"
+        doubts = ["the objective was still falling at the last step; more steps may find more"] * (fell > 0.02)
         images = torch.stack(ends)[best, torch.arange(len(z), device=z.device)]
-        return Reconstruction(images, curve, [doubt] if fell > 0.02 else [])
+        return Reconstruction(images, curve, decoder.doubts + doubts, max(decoder.gain, fell))
 
     def solve(self, problem: Problem, x: Tensor, steps: int, progress: bool = False) -> tuple[Tensor, float]:
         """Where the solver ends, and the share of the objective by which the last quarter of the steps lowered it."""

@@ -71,8 +71,7 @@ class Substitute(Attack):
                 return Reconstruction(mean.expand(len(view.targets), -1, -1, -1).contiguous())
             encoder = as_picture(view, observed) or self.substitute(view, observed, seed, progress)
             pretended = View(view.public, Pretended(encoder, observed.noise), view.targets, view.cloud)
-            found = self.inverter(pretended, seed=seed, progress=progress)
-        return Reconstruction(found.images, found.curve)
+            return self.inverter(pretended, seed=seed, progress=progress)
 
     def substitute(self, view: View, observed: Observed, seed: int, progress: bool = False) -> Network:
         """Cross-entropy through the cloud + likeness · distance to the observed latents of the predicted classes."""

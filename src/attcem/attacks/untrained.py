@@ -118,8 +118,8 @@ class Untrained(Attack):
                 *_, guess = self.fitted(match, z, mean, best, progress)
                 found.append(guess)
         doubt = "still improving at the last step; more steps may find more"
-        shown = curve[:: max(1, self.steps // 20)]
-        return Reconstruction(torch.cat(found), shown, [doubt] if best > 0.95 * self.steps else [])
+        shown, gain = curve[:: max(1, self.steps // 20)], 1 - curve[best] / curve[best // 2]
+        return Reconstruction(torch.cat(found), shown, [doubt] if best > 0.95 * self.steps else [], gain)
 
     def fitted(self, match: Match, z: Released, mean: Tensor, steps: int, progress: bool) -> Iterator[Tensor]:
         """The average images after 0, 1, … steps."""
