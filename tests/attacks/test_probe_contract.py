@@ -9,9 +9,6 @@ import pytest
 import torch
 
 from attcem.attacks import PROBES
-from attcem.attacks.probe_linear import LinearProbe
-from attcem.attacks.probe_property import PropertyProbe
-from attcem.attacks.reidentify import Reidentify
 from attcem.defences import Noise, Undefended
 from tests.attacks.asking import ask, view_with_gallery
 from tests.probes import Coarse, Nothing, Pixels
@@ -19,13 +16,16 @@ from tests.probes import Coarse, Nothing, Pixels
 every_probe = pytest.mark.parametrize("probe", PROBES.values(), ids=lambda probe: type(probe).__name__)
 
 
-def test_everything_is_told_by_the_identity_encoder(many):
-    view, truth = view_with_gallery(Pixels(), many)
-    accuracy, chance = ask(LinearProbe(), view, truth)["accuracy"]
-    assert accuracy > 0.72 and chance < 0.2
-    told = ask(PropertyProbe(), view, truth)
-    assert len(told) == 5 and min(score for score, _ in told.values()) > 0.95
-    assert ask(Reidentify(), view, truth) == {"top1": (1.0, 1 / 200), "top5": (1.0, 5 / 200)}
+TOLD = {"linear": (1, 0.72), "property": (5, 0.95), "reidentify": (2, 0.999)}
+"""How many things a probe reads off plain pixels, and how well at least: a linear probe cannot read more of a class."""
+
+
+@pytest.mark.parametrize("name", PROBES)
+def test_everything_is_told_by_the_identity_encoder(name, many):
+    things, least = TOLD.get(name, (1, 0.9))
+    told = ask(PROBES[name], *view_with_gallery(Pixels(), many))
+    assert len(told) >= things
+    assert all(score > least and chance < 0.75 for score, chance in told.values())
 
 
 @pytest.mark.parametrize("guard", [Undefended(), Noise(1.0)])
