@@ -131,7 +131,7 @@ def test_silence_can_be_refused():
 
 def test_a_silent_call_still_has_a_value_to_look_at():
     defence, batch = followed()
-    assert silent(defence, batch) and defence.value(batch) > 0
+    assert silent(defence, batch) and defence.value(batch) > 0 and defence.counts == {"shut_off": 1}
 
 
 def test_a_hinge_is_never_shut_off():

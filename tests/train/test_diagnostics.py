@@ -36,6 +36,9 @@ def test_a_run_keeps_what_its_defence_saw(trained):
     for row in state.history:
         assert {f"gated/{name}" for name in figures} <= row.keys()
         assert all(np.isfinite(value) for value in row.values())
+    assert [row["penalty_weight"] for row in state.history] == [0.0, 0.5] == [r["gated/weight"] for r in state.history]
+    assert state.history[0]["penalty"] == 0 < state.history[0]["gated/penalty"], "its value is told before it weighs"
+    assert state.history[1]["penalty"] == pytest.approx(state.history[1]["gated/penalty"], rel=1e-5)
     header = (folder / "history.csv").read_text().splitlines()[0].split(",")
     assert "gated/gradient_cosine" in header
     result = audit(network, guard, small, suite="smoke", images=20, progress=False)
@@ -64,10 +67,7 @@ def test_without_a_surrogate_there_is_nothing_to_say(network, small):
 def test_a_slot_run_that_was_shut_off_says_so(network, small):
     guard = Noise(0.1) + create_defence("slot", form="mixture", warmup=0)
     state = fit(network, guard, small, epochs=2, progress=False)
-    assert [row["slot/shut_off"] for row in state.history] == [
-        0.0,
-        1.0,
-    ]  # read as each epoch begins
+    assert [row["slot/shut_off"] for row in state.history] == [1.0, 1.0]  # of every step: the first 100 are silent
     assert all(0 < row["slot/slot_entropy"] <= 1 for row in state.history)
     result = audit(network, guard, small, suite="smoke", images=20, progress=False)
     assert any("shut off in 100%" in flag for flag in result.flags)

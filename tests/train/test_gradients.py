@@ -137,7 +137,9 @@ def test_without_parameters_a_penalty_of_weight_zero_is_not_computed():
 
 def test_a_watched_step_tells_how_task_and_penalty_pull_at_the_latent():
     model, guard, x, y = make(Shrink(lam=3.0))
-    assert not one_pass(model, guard, x, y, lambda link: link.lam).readings
+    told = one_pass(model, guard, x, y, lambda link: link.lam).readings
+    assert told.keys() == {"penalty_weight", "shrink/weight", "shrink/penalty"}
+    assert told["penalty_weight"] == 3.0 and told["shrink/penalty"] > 0
     guard.watched = True
     readings = one_pass(model, guard, x, y, lambda link: link.lam).readings
     z = model.encoder(x).detach().requires_grad_()
@@ -148,7 +150,7 @@ def test_a_watched_step_tells_how_task_and_penalty_pull_at_the_latent():
         "shrink/penalty_gradient": penalty.norm(),
         "shrink/gradient_cosine": F.cosine_similarity(task, penalty, dim=0),
     }
-    assert readings.keys() == expected.keys()
+    assert readings.keys() == expected.keys() | told.keys()
     for name, value in expected.items():
         torch.testing.assert_close(readings[name], value, rtol=1e-3, atol=1e-5)
 

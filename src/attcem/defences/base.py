@@ -52,6 +52,8 @@ class Defence(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.readings: dict[str, Tensor] = {}
+        self.counts: dict[str, Tensor] = {}
+        """Figures of the batch just penalised: unlike readings, collected from every step."""
         self.lost = 0
         """How many penalties were not finite, and were replaced by zero."""
 

@@ -117,12 +117,8 @@ class Slot(Attentive):
             shut = shut or bool(mean > limit)
         self.calls += 1
         self.silent += int(shut)
+        self.counts["shut_off"] = torch.tensor(float(shut))
         return not shut
-
-    def read(self, part: Part, losses: Float[Tensor, " c"], insight: Insight) -> dict[str, Tensor]:
-        """The figures of every surrogate, and the share of all calls so far in which it was shut off."""
-        found = super().read(part, losses, insight)
-        return found | {"shut_off": self.silent / self.calls.clamp_min(1)} if self.form == "mixture" else found
 
     @property
     def caveats(self) -> list[str]:

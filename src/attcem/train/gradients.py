@@ -28,7 +28,12 @@ class StepReport:
     lost_penalties: int = 0
     penalty_seconds: float = 0.0
     readings: dict[str, Tensor] = field(default_factory=dict)
-    """Where the step was watched: figures of every penalty, under its name."""
+    """Figures of every penalty, under its name: value and weight, and more where the step was watched."""
+
+    def weigh(self, name: str, weight: float) -> None:
+        """Note the weight λ · w_lr · ramp of one penalty, also while it is 0, and the sum over all of them."""
+        self.readings[f"{name}/weight"] = torch.tensor(weight)
+        self.readings["penalty_weight"] = self.readings.get("penalty_weight", 0.0) + torch.tensor(weight)
 
 
 def one_pass(
@@ -44,7 +49,7 @@ def one_pass(
     backpropagated once. A defence's own parameters get the unweighted gradient of its penalty, also while its weight
     is still 0; where they shape what is released (`weigh_own`), the task pulls at them, too, and they get the weighted
     one. A penalty of weight 0 from which nothing learns is not computed. One that is not finite is left out and
-    counted. Defences that are `watched` have their readings collected.
+    counted. Weights and values are told of every step; defences that are `watched` have their readings collected.
     """
     if any(link.through_encoder for link in guard.links):
         x = x.detach().requires_grad_()
@@ -63,9 +68,11 @@ def one_pass(
         own = link.own_parameters()
         scale = weight(link) if link.penalises else 0.0
         own_scale = scale if link.weigh_own else 1.0
+        name = type(link).__name__.lower()
+        if link.penalises:
+            report.weigh(name, scale)
         if not (link.penalises and (scale > 0 or (own and own_scale > 0))):
             continue
-        name = type(link).__name__.lower()
         lost_before = link.lost
         penalty = link.penalty(Batch(x, y, z if link.through_encoder else leaf))
         report.lost_penalties += link.lost - lost_before
@@ -80,9 +87,10 @@ def one_pass(
         if scale > 0:
             report.penalties[name] = float(penalty.detach())
             at_latent = at_latent + scale * gradient
+        seen, link.counts = link.counts | {"penalty": penalty.detach()}, {}
         if link.watched:
-            seen = link.readings | gradient_readings(at_task, scale * gradient)
-            report.readings |= {f"{name}/{figure}": value for figure, value in seen.items()}
+            seen |= link.readings | gradient_readings(at_task, scale * gradient)
+        report.readings |= {f"{name}/{figure}": value for figure, value in seen.items()}
     report.penalty_seconds = time.perf_counter() - started
 
     if z.requires_grad:  # not where the encoder is frozen
