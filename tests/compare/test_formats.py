@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 
 import pytest
 
 from attcem.compare import FORMATS, read_runs
+from attcem.compare.tables import in_latex
 from tests.compare.planted import BOUND, made, planted, quickly, row
 
 
@@ -52,6 +54,30 @@ def test_markdown_csv_and_json_hold_the_same_numbers():
     assert float(records[1]["difference"]) == data["rows"][1]["difference"] == row(found, BOUND).difference
     assert records[2]["mean"] == "" and data["rows"][2]["mean"] is None
     assert data["accuracy"] == 0.65 and records[0]["metric"] == "mse" and records[0]["reference"] == "noise"
+
+
+def test_latex_is_a_whole_table_with_the_flags_above():
+    runs = planted(0.005)
+    runs[0].flags = ["50 % of it\nis a_b"]
+    found = quickly(runs)
+    lines = FORMATS["latex"](found).splitlines()
+    assert lines[0] == "% flagged: 50 % of it is a_b (no defence: 1 of 3 runs)"
+    table = [line for line in lines if not line.startswith("%")]
+    columns = re.fullmatch(r"\\begin\{tabular\}\{(l[lr]*)\}", table[0])
+    assert (
+        columns and table[1::2][:2] == [r"\toprule", r"\midrule"] and table[-2:] == [r"\bottomrule", r"\end{tabular}"]
+    )
+    written = [line for line in table if line.endswith(r" \\")]
+    assert len(written) == 1 + len(found.rows)
+    assert all(len(re.split(r"(?<!\\)&", line)) == len(columns[1]) for line in written)
+    assert all(len(re.findall(r"(?<!\\)\$", line)) % 2 == 0 and line.isascii() for line in written)
+    assert r"noise + bound(assign=slot)" in written[2] and "+0.00500" in written[2] and "$<$0.001" in written[2]
+
+
+def test_latex_lets_no_letter_of_a_name_through_as_a_command():
+    assert in_latex("a\\b {c} $d$ #1 ~^ [e] <f|g> λ\n\nh") == (
+        r"a\textbackslash{}b \{c\} \$d\$ \#1 \textasciitilde{}\textasciicircum{} {[}e] $<$f\textbar{}g$>$ $\lambda$ h"
+    )
 
 
 def test_runs_are_found_at_any_depth_and_read_once(tmp_path):

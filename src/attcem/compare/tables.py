@@ -1,4 +1,4 @@
-"""A comparison as a reader wants it: text, Markdown, CSV or JSON."""
+"""A comparison as a reader wants it: text, Markdown, LaTeX, CSV or JSON."""
 
 from __future__ import annotations
 
@@ -28,6 +28,21 @@ HEADINGS = (
     "area",
 )
 MISSING = "–"
+IN_LATEX = {letter: f"\\{letter}" for letter in "#$%&_{}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": "$<$",
+    ">": "$>$",
+    "|": r"\textbar{}",
+    "[": "{[}",  # right after a line's end, a bracket would be read as a distance
+    "−": "$-$",
+    "±": r"$\pm$",
+    "–": "--",
+    "σ": r"$\sigma$",
+    "λ": r"$\lambda$",
+    "ε": r"$\epsilon$",
+}
 
 
 def opening(comparison: Comparison) -> list[str]:
@@ -98,6 +113,24 @@ def as_markdown(comparison: Comparison) -> str:
     return "\n\n".join([*opening(comparison), "\n".join([heading, "|" + "---|" * (len(HEADINGS) + 1), *lines])])
 
 
+def as_latex(comparison: Comparison) -> str:
+    """A table for a paper, with booktabs; what must be said of it stands above as a comment, flags first."""
+    heading, *lines = [" & ".join(map(in_latex, line)) + r" \\" for line in _grid(comparison)]
+    said = [f"% {' '.join(line.split())}" for line in opening(comparison)]
+    columns = "l" + "r" * (len(HEADINGS) - 1) + "l"
+    table = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", heading, r"\midrule", *lines, r"\bottomrule"]
+    return "\n".join([*said, r"% \usepackage{booktabs}", *table, r"\end{tabular}"])
+
+
+def in_latex(text: str) -> str:
+    r"""Text as LaTeX prints it.
+
+    >>> print(in_latex("a_b & 5 %: −1 ± 2"))
+    a\_b \& 5 \%: $-$1 $\pm$ 2
+    """
+    return "".join(IN_LATEX.get(letter, letter) for letter in " ".join(text.split()))
+
+
 def as_csv(comparison: Comparison) -> str:
     """One line per defence, every number in full."""
     where = {"metric": comparison.metric, "accuracy": comparison.accuracy, "reference": comparison.reference}
@@ -126,6 +159,7 @@ def _plain(value: Any) -> Any:
 FORMATS: dict[str, Callable[[Comparison], str]] = {
     "text": as_text,
     "markdown": as_markdown,
+    "latex": as_latex,
     "csv": as_csv,
     "json": as_json,
 }
