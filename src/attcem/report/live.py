@@ -1,0 +1,97 @@
+"""The same page, served on this machine while runs go on: it reloads when a result is new."""
+
+from __future__ import annotations
+
+import errno
+import json
+import sys
+from collections.abc import Iterable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from attcem.report.page import render
+from attcem.report.watch import Watch
+
+ADDRESS = "127.0.0.1"
+NO_RESULT = (
+    '<!doctype html><html lang="en"><meta charset="utf-8"><title>attcem</title><body><p>No result yet.</body></html>'
+)
+SNIPPET = Path(__file__).with_name("templates") / "live.html"
+
+
+class Server(ThreadingHTTPServer):
+    """Answers for one watch, and only to those who call it by a name of this machine."""
+
+    def __init__(self, folders: Iterable[str | Path], port: int) -> None:
+        self.watch = Watch(folders, render)
+        try:
+            super().__init__((ADDRESS, port), Handler)
+        except OSError as error:
+            why = {errno.EADDRINUSE: "is in use", errno.EACCES: "is not open to you"}.get(error.errno or 0)
+            if why is None:
+                raise
+            raise ValueError(
+                f"port {port} {why}: choose another with --port, or --port 0 for any that is free"
+            ) from None
+
+    @property
+    def url(self) -> str:
+        """Where to look."""
+        return f"http://{ADDRESS}:{self.server_port}/"
+
+    @property
+    def names(self) -> set[str]:
+        """What a browser on this machine calls the server; another name is another site's doing."""
+        return {f"{host}:{self.server_port}" for host in (ADDRESS, "localhost")}
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A browser that hangs up is no news; all else is."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Two answers: the page, and what to tell an open one."""
+
+    server: Server
+
+    def do_GET(self) -> None:
+        """`/` is the page, `/version` says whether it is still the newest, and how far other runs are."""
+        if self.headers.get("Host") not in self.server.names:
+            return self.answer(403, "text/plain", f"this page is served at {self.server.url} only")
+        if self.path not in ("/", "/version"):
+            return self.answer(404, "text/plain", f"nothing here: the page is at {self.server.url}")
+        version, page, lines = self.server.watch.look()
+        if self.path == "/version":
+            return self.answer(200, "application/json", json.dumps({"version": version, "lines": lines}))
+        return self.answer(200, "text/html", with_banner(page or NO_RESULT, version))
+
+    def answer(self, status: int, kind: str, text: str) -> None:
+        """Send a whole answer that nobody keeps."""
+        content = text.encode()
+        self.send_response(status)
+        self.send_header("Content-Type", f"{kind}; charset=utf-8")
+        self.send_header("Content-Length", str(len(content)))
+        self.send_header("Cache-Control", "no-store")
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *arguments: Any) -> None:
+        """Silence: polls are no news."""
+
+
+def with_banner(page: str, version: str) -> str:
+    """The page with what keeps it fresh, at its very end."""
+    before, end, after = page.rpartition("</body>")
+    return before + SNIPPET.read_text().replace("VERSION", version) + end + after
+
+
+def live(folders: Iterable[str | Path], port: int) -> None:
+    """Serve the report of these folders until interrupted."""
+    with Server(folders, port) as server:
+        print(f"open {server.url}   (Ctrl-C ends)", flush=True)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            print("\nended: `attcem report` without --live writes the page to a file")

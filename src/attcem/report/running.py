@@ -1,0 +1,46 @@
+"""Runs that have no result yet: how far they are, as their own files tell."""
+
+from __future__ import annotations
+
+import csv
+import time
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from attcem.report.numbers import is_number
+
+CONFIG, HISTORY = "config.yaml", "history.csv"
+
+
+def how_far(folder: Path) -> str:
+    """How far a run without a result is, in words; a ValueError or OSError if its files cannot be read."""
+    config = yaml.safe_load((folder / CONFIG).read_text())
+    train = config.get("train") if isinstance(config, dict) else None
+    epochs = train.get("epochs") if isinstance(train, dict) else None
+    history = folder / HISTORY
+    last = last_row(history) if history.exists() else {}
+    if not last:
+        return "running: first epoch" + (f" of {epochs}" if epochs else "")
+    epoch, validation = number(last, "epoch"), number(last, "val_accuracy")
+    done = f"epoch {epoch:.0f}" if is_number(epoch) else "an epoch done"
+    said = done + (f" of {epochs}" if epochs else "")
+    said += f", validation {validation:.3f}".replace(" 0.", " .") if is_number(validation) else ""
+    written = time.strftime("%H:%M", time.localtime(history.stat().st_mtime))
+    trained = is_number(epoch) and epoch == epochs
+    return f"trained, no result yet: {said} at {written}" if trained else f"running: {said} at {written}"
+
+
+def last_row(history: Path) -> dict[str, Any]:
+    """The newest epoch; nothing while there is none."""
+    with history.open(newline="") as file:
+        return ([{}, *csv.DictReader(file)])[-1]
+
+
+def number(row: dict[str, Any], name: str) -> float | None:
+    """One figure of an epoch, if it is there and is a number."""
+    try:
+        return float(row[name])
+    except (KeyError, TypeError, ValueError):
+        return None

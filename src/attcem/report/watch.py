@@ -1,0 +1,95 @@
+"""Watch folders of runs: read again only what changed, and name what cannot be read instead of failing."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from threading import Lock
+
+from attcem.report.running import CONFIG, how_far
+from attcem.types import Result
+
+RESULT = "result.json"
+Stamp = tuple[int, ...]
+
+
+class Watch:
+    """What some folders hold right now: a page of the finished runs, and a line for each of the others."""
+
+    def __init__(self, folders: Iterable[str | Path], render: Callable[[Sequence[Result]], str]) -> None:
+        self.folders = [Path(folder) for folder in folders]
+        for folder in self.folders:
+            if not folder.is_dir():
+                raise ValueError(f"{folder} is not a folder: start a run first, `attcem run experiments/<name>.yaml`")
+        self.render = render
+        self.lock = Lock()
+        self.read: dict[Path, tuple[Stamp, Result]] = {}
+        self.failed: list[str] = []
+        self.version, self.page = "", ""
+
+    def look(self) -> tuple[str, str, list[str]]:
+        """The page's version, the page, and a line for every run that is not on it."""
+        with self.lock:
+            lines = [line for line in map(self.line, self.runs()) if line]
+            version = digest(self.read)
+            if version != self.version:
+                self.version, self.page = version, self.drawn()
+            return self.version, self.page, lines + self.failed
+
+    def runs(self) -> list[Path]:
+        """Every run's folder, once; forgets results whose folder is gone."""
+        walks = (os.walk(folder) for folder in self.folders)  # which does not mind a folder that goes away meanwhile
+        here = (Path(folder) for walk in walks for folder, _, files in walk if {CONFIG, RESULT} & set(files))
+        found = {run.resolve(): run for run in here}
+        self.read = {run: kept for run, kept in self.read.items() if run in found.values()}
+        return sorted(found.values())
+
+    def line(self, run: Path) -> str:
+        """Reads a result, if it is new; what is said of a run that has none, or one that cannot be read."""
+        try:
+            if not (run / RESULT).exists():
+                self.read.pop(run, None)
+                return f"{run}: {how_far(run)}"
+            stamp = stamp_of(run)
+            if run not in self.read or self.read[run][0] != stamp:
+                self.read.pop(run, None)
+                self.read[run] = stamp, Result.load(run)
+        except Exception as error:  # a file can be broken in any way, and the next look may find it whole
+            return f"{run}: cannot be read: {reason(error)}"
+        return ""
+
+    def drawn(self) -> str:
+        """The page of all results; one that cannot be drawn is left out and named."""
+        self.failed = []
+        results = {run: result for run, (_, result) in sorted(self.read.items())}
+        try:
+            return self.render(list(results.values())) if results else ""
+        except Exception:
+            drawable = []
+            for run, result in results.items():
+                try:
+                    self.render([result])
+                    drawable.append(result)
+                except Exception as error:
+                    self.failed.append(f"{run}: cannot be shown: {reason(error)}")
+            return self.render(drawable) if drawable else ""
+
+
+def stamp_of(run: Path) -> Stamp:
+    """What changes whenever a run's result, or what explains it, is written again."""
+    files = [run / RESULT, run / "explain" / "entries.json"]
+    stats = [file.stat() for file in files if file.exists()]
+    return tuple(number for stat in stats for number in (stat.st_mtime_ns, stat.st_size, stat.st_ino))
+
+
+def digest(read: dict[Path, tuple[Stamp, Result]]) -> str:
+    """A name for this very set of results."""
+    stamps = sorted((str(run), stamp) for run, (stamp, _) in read.items())
+    return hashlib.sha256(repr(stamps).encode()).hexdigest()[:16]
+
+
+def reason(error: Exception) -> str:
+    """An error in one short line."""
+    return f"{type(error).__name__}: {error}".splitlines()[0][:200]
