@@ -27,6 +27,7 @@ DOORS = {
     "metrics": WORDS | {"maths"},
     "report": {"types", "files"},
     "compare": {"types", "naming", "metrics"},
+    "figures": {"types", "files", "report", "compare"},
     "serve": {"types", "models", "defences", "layers"},
     "assess": WORDS | {"data", "models", "defences", "train", "threat", "attacks", "metrics"},
     "configfile": WORDS | {"data", "models", "defences", "attacks"},

@@ -32,8 +32,8 @@ class StepReport:
 
     def weigh(self, name: str, weight: float) -> None:
         """Note the weight λ · w_lr · ramp of one penalty, also while it is 0, and the sum over all of them."""
-        self.readings[f"{name}/weight"] = torch.tensor(weight)
-        self.readings["penalty_weight"] = self.readings.get("penalty_weight", 0.0) + torch.tensor(weight)
+        self.readings[f"{name}/weight"] = told = torch.tensor(weight, dtype=torch.float64)
+        self.readings["penalty_weight"] = self.readings.get("penalty_weight", 0.0) + told
 
 
 def one_pass(

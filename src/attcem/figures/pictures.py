@@ -1,0 +1,80 @@
+"""Reconstructions: test images as they were, as each defence's best attack rebuilt them, and the mean image."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from attcem.figures.group import Drawn, Group
+from attcem.figures.style import COLUMN, PAGE, TALLEST, blank, wrapped
+from attcem.report.numbers import small
+from attcem.types import Result
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+ACROSS = 10
+"""Pictures in a row, at most."""
+LETTERS = 20
+"""Of a line of a row's name."""
+
+Row = tuple[str, np.ndarray]
+"""A row's name, and its pictures (n h w c)."""
+
+
+def best_attack(run: Result) -> str | None:
+    """The attack with the lowest mean MSE of those whose pictures were kept."""
+    kept = [name for name in run.attacks if name in run.gallery]
+    return min(kept, key=lambda name: run.attacks[name].mse, default=None)
+
+
+def rows_of(drawn: Sequence[Drawn]) -> list[Row]:
+    """Original, one row per defence, mean image; a run that was attacked on other pictures is left out."""
+    found: list[Row] = []
+    last: list[Row] = []
+    for one in drawn:
+        run = next((run for run in one.runs if "original" in run.gallery and best_attack(run)), None)
+        if run is None or (found and not np.array_equal(found[0][1], run.gallery["original"])):
+            continue
+        if not found:
+            found.append(("original", run.gallery["original"]))
+            last = [("mean image", run.gallery["mean_image"])] if "mean_image" in run.gallery else []
+        name = f"{wrapped(one.name, LETTERS)}\naccuracy {run.accuracy:.3f}"
+        found.append((name, run.gallery[best_attack(run) or ""]))
+    return found + last
+
+
+def pictures(group: Group) -> Figure | None:
+    """A row per defence, with the MSE of every picture under it and the accuracy beside its name."""
+    rows = rows_of(group.drawn)
+    if not rows:
+        return None
+    originals = rows[0][1][:ACROSS]
+    width = PAGE if len(originals) > 4 else COLUMN
+    margin = 0.065 * max(len(line) for name, _ in rows for line in name.splitlines())
+    cell = min((width - margin) / len(originals), (TALLEST - 0.3) / len(rows) - 0.16)
+    tight = {"w_pad": 0.02, "h_pad": 0.02, "wspace": 0.0, "hspace": 0.0}
+    figure = blank(margin + cell * len(originals), 0.3 + (cell + 0.16) * len(rows), **tight)
+    grid = figure.subplots(len(rows), len(originals), squeeze=False)
+    for line, (name, shown) in enumerate(rows):
+        for column, original in enumerate(originals):
+            axes = grid[line][column]
+            axes.imshow(colours(shown[column]), interpolation="nearest")
+            axes.set(xticks=[], yticks=[])
+            axes.spines[:].set_visible(False)
+            if line > 0:
+                axes.set_xlabel(small(error(shown[column], original)), fontsize=5.5, labelpad=1)
+        grid[line][0].set_ylabel(name, rotation=0, ha="right", va="center", labelpad=4)
+    return figure
+
+
+def colours(picture: np.ndarray) -> np.ndarray:
+    """Grey pictures as three equal channels."""
+    return np.repeat(picture, 3, axis=-1) if picture.shape[-1] == 1 else picture
+
+
+def error(picture: np.ndarray, original: np.ndarray) -> float:
+    """MSE of pixels in [0,1]."""
+    return float(np.mean((picture.astype(np.float64) - original) ** 2)) / 255**2
