@@ -94,9 +94,31 @@ def explain_run(options: argparse.Namespace, rest: list[str]) -> None:
 
 def report(options: argparse.Namespace, rest: list[str]) -> None:
     """One HTML page from one or more runs."""
+    if options.live:
+        from attcem.report.live import live
+
+        live(options.runs, options.port)
+        return
     from attcem.report import load_results, write_report
 
     print(f"open {write_report(load_results(options.runs), options.out)}")
+
+
+def figures(options: argparse.Namespace, rest: list[str]) -> None:
+    """Figures for a paper, from one or more runs."""
+    from attcem.figures import draw_figures
+    from attcem.report import load_results
+
+    written = draw_figures(load_results(options.runs), options.out, options.format, options.at_accuracy)
+    for line in (*written.notes, *written.files):
+        print(line)
+
+
+def port(text: str) -> int:
+    """A port's number, for argparse."""
+    if not 0 <= int(text) < 2**16:
+        raise ValueError
+    return int(text)
 
 
 def compare(options: argparse.Namespace, rest: list[str]) -> None:
@@ -195,6 +217,14 @@ def build_parser() -> Parser:
     reporting = command("report", report)
     reporting.add_argument("runs", nargs="+", help="run folders, or folders of them")
     reporting.add_argument("--out", default="report.html", help="the page to write")
+    reporting.add_argument("--live", action="store_true", help="serve it on this machine while runs go on, instead")
+    reporting.add_argument("--port", type=port, default=8765, help="of --live; 0 takes any free one (default: 8765)")
+
+    drawing = command("figures", figures)
+    drawing.add_argument("runs", nargs="+", help="run folders, or folders of them")
+    drawing.add_argument("--out", default="figures", help="the folder to write to (default: figures)")
+    drawing.add_argument("--format", nargs="+", choices=["png", "pdf"], default=["png", "pdf"], help="default: both")
+    drawing.add_argument("--at-accuracy", type=float, help="which strengths to show (default: the highest all reach)")
 
     comparing = command("compare", compare)
     comparing.add_argument("runs", nargs="+", help="run folders, or folders of them")
@@ -202,7 +232,7 @@ def build_parser() -> Parser:
     comparing.add_argument("--metric", choices=["mse", "ssim", "psnr"], default="mse", help="default: mse")
     comparing.add_argument("--against", metavar="NAME", help="the reference defence (default: noise, or the first)")
     comparing.add_argument(
-        "--format", choices=["text", "markdown", "csv", "json"], default="text", help="default: text"
+        "--format", choices=["text", "markdown", "latex", "csv", "json"], default="text", help="default: text"
     )
 
     about_data = commands.add_parser("data", help="Data sets.")
