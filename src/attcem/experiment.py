@@ -25,25 +25,34 @@ __all__ = ["Experiment", "load_clients", "load_run", "run", "run_folder"]
 def run(
     experiment: Experiment, out: str | Path | None = None, *, resume: bool = False, progress: bool = True
 ) -> tuple[Result, Path]:
-    """Do an experiment in its folder and return what it found; a finished one is only read."""
+    """Do an experiment in its folder and return what it found; a finished one is only read.
+
+    Of several processes that torchrun has started, all train, the first one audits, and the others leave before that.
+    """
     from attcem.defences import build_defence
-    from attcem.train import fit, fit_clients
+    from attcem.train import dismiss, fit, fit_clients, is_first, refuse_processes
 
     folder = Path(out) if out is not None else Path("runs") / run_folder(experiment)
     guard = build_defence(experiment.defence)
     written = yaml.safe_dump(experiment.to_dict(), sort_keys=False, allow_unicode=True)
-    claim(folder, written, resume)
+    if is_first():
+        claim(folder, written, resume)
     if (folder / "result.json").exists():
+        dismiss()
         return Result.load(folder), folder
     data = load(experiment)
     clients = dealt(experiment, data)  # such as cannot be are refused before anything is written
+    if clients:
+        refuse_processes()
     model = make_model(experiment, data)
-    write_atomically(folder / "config.yaml", written.encode())
+    if is_first():
+        write_atomically(folder / "config.yaml", written.encode())
     options: dict[str, Any] = {"seed": experiment.seed, "out": folder, "resume": resume, "progress": progress}
     if clients:
         fit_clients(model, guard, data, experiment.clients, experiment.train, **options)
     else:
         fit(model, guard, data, experiment.train, **options)
+    dismiss()
     return audit_run(folder, experiment, (model, guard, data), progress=progress), folder
 
 

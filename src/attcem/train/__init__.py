@@ -2,7 +2,8 @@
 
 from attcem.train.averaging import restore_guards
 from attcem.train.checkpoint import State, read_state, read_tensors, unpack_modules
-from attcem.train.clients import fit_clients
+from attcem.train.clients import fit_clients, refuse_processes
+from attcem.train.distributed import dismiss, is_first
 from attcem.train.honesty import caveat
 from attcem.train.loop import fit
 from attcem.train.prediction import evaluate
@@ -12,11 +13,14 @@ __all__ = [
     "RECIPES",
     "State",
     "caveat",
+    "dismiss",
     "evaluate",
     "fit",
     "fit_clients",
+    "is_first",
     "read_state",
     "read_tensors",
+    "refuse_processes",
     "restore_guards",
     "unpack_modules",
 ]

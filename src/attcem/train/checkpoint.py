@@ -122,6 +122,14 @@ def without_guard(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     return {name: tensor for name, tensor in tensors.items() if name.startswith("model.")}
 
 
+def refuse_other(theirs: State, mine: State, out: Path | None) -> None:
+    """Raise where a checkpoint belongs to a run of other settings."""
+    for name in ("config", "seed", "spec"):
+        if getattr(theirs, name) != getattr(mine, name):
+            what = differences(getattr(theirs, name), getattr(mine, name))
+            raise ValueError(f"{out} was trained with another {name}: {what}")
+
+
 def differences(theirs: Any, mine: Any) -> str:
     """What differs, in a few words."""
     if isinstance(theirs, dict) and isinstance(mine, dict):

@@ -12,7 +12,14 @@ from attcem.data import Data
 from attcem.defences import Defence
 from attcem.models import Split
 from attcem.train.checkpoint import State
+from attcem.train.distributed import team_size
 from attcem.train.federated import Federated
+
+
+def refuse_processes() -> None:
+    """Raise where torchrun has started several processes: clients take turns, in one of them."""
+    if team_size() > 1:
+        raise ValueError("clients are trained in one process: start it without torchrun, or set clients.count to 1")
 
 
 def fit_clients(
@@ -44,6 +51,7 @@ def fit_clients(
     end as the mean that is deployed; the guard has seen no client's image. `options` are fields of TrainConfig; `out`
     and `resume` are those of `fit`.
     """
+    refuse_processes()
     config = with_options(config or TrainConfig(), options)
     with torch.random.fork_rng():
         torch.manual_seed(seed)

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from attcem.defences import Defence
 from attcem.models import Split
 from attcem.train.diagnostics import gradient_readings
+from attcem.train.team import ALONE, Team
 from attcem.types import Batch
 
 
@@ -42,6 +43,7 @@ def one_pass(
     x: Float[Tensor, "b c h w"],
     y: Int64[Tensor, " b"],
     weight: Callable[[Defence], float],
+    team: Team = ALONE,
 ) -> StepReport:
     """Fill every gradient with `grad(task) + weight · grad(penalty)`, the encoder visited once.
 
@@ -50,12 +52,13 @@ def one_pass(
     is still 0; where they shape what is released (`weigh_own`), the task pulls at them, too, and they get the weighted
     one. A penalty of weight 0 from which nothing learns is not computed. One that is not finite is left out and
     counted. Weights and values are told of every step; defences that are `watched` have their readings collected.
+    A `team` shares the networks' work on the batch.
     """
     if any(link.through_encoder for link in guard.links):
         x = x.detach().requires_grad_()
-    z = model.encoder(x)
+    z = team.apart(model.encoder, x)
     leaf = z.detach().requires_grad_()
-    logits = model.decoder(guard.release(leaf))
+    logits = team.apart(model.decoder, guard.release(leaf))
     loss = F.cross_entropy(logits, y)
     loss.backward()
     # A release that ignores the latent leaves no gradient at it.
@@ -95,6 +98,7 @@ def one_pass(
 
     if z.requires_grad:  # not where the encoder is frozen
         z.backward(at_latent)
+    team.complete(model.parameters(), guard.own_parameters())
     return report
 
 

@@ -38,6 +38,29 @@ class History:
             self.writer.close()
 
 
+def in_words(row: dict[str, float], epochs: int) -> str:
+    """One epoch in a line, with the time that is left."""
+    left = (epochs - row["epoch"]) * row["seconds"]
+    return (
+        f"epoch {row['epoch']:.0f}/{epochs}  loss {row['loss']:.3f}  accuracy {row['accuracy']:.3f}  "
+        f"validation {row['val_accuracy']:.3f}  penalty {row['penalty']:.4g}  "
+        f"{row['images_per_second']:,.0f} images/s  {left:.0f} s left"
+        + (f"  {row['skipped']:.0f} batches skipped: not finite" if row["skipped"] else "")
+    )
+
+
+def cost(rows: list[dict[str, float]], steps: int) -> dict[str, float]:
+    """What all epochs took together."""
+    seconds = sum(row["seconds"] for row in rows)
+    return {
+        "train_s": seconds,
+        "step_ms": 1000 * seconds / steps,
+        "surrogate_share": sum(row["penalty_share"] for row in rows) / len(rows),
+        "skipped_batches": sum(row["skipped"] for row in rows),
+        "lost_penalties": sum(row["lost_penalties"] for row in rows),
+    }
+
+
 def open_tensorboard(folder: Path | None) -> Any:
     """A TensorBoard writer in the run's folder."""
     if folder is None:

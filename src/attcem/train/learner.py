@@ -15,6 +15,7 @@ from attcem.train.device import place
 from attcem.train.diagnostics import Diagnostics
 from attcem.train.gradients import one_pass
 from attcem.train.schedule import recipe_for, risen
+from attcem.train.team import ALONE, Team
 from attcem.types import Images
 
 
@@ -29,8 +30,14 @@ class Learner:
         optimisers: Sequence[torch.optim.Optimizer],
         config: TrainConfig,
         seed: int,
+        team: Team = ALONE,
     ) -> None:
-        self.model, self.guard, self.images, self.config = model, guard, images, config
+        if min(len(images), config.batch) < team.size:
+            raise ValueError(
+                f"a batch of {min(len(images), config.batch)} images cannot be shared by {team.size} processes: raise "
+                "train.batch, or start fewer of them"
+            )
+        self.model, self.guard, self.images, self.config, self.team = model, guard, images, config, team
         self.optimisers = list(optimisers)
         self.recipe = recipe_for(config)
         device, self.dtype, self.autocast = place(config.device, config.precision)
@@ -57,6 +64,7 @@ class Learner:
                 x.to(self.dtype),
                 y,
                 lambda link: link.lam * w_lr * risen(epoch - link.warmup, self.config.ramp),
+                self.team,
             )
         # A defence's own parameters are clipped by themselves: they must not slow the network down.
         norms = [torch.nn.utils.clip_grad_norm_(group["params"], self.recipe.clip) for group in groups]

@@ -13,16 +13,17 @@ import torch
 
 from attcem.config import TrainConfig, with_options
 from attcem.data import Data
-from attcem.defences import Defence, Surrogate
+from attcem.data.clients import fingerprint
+from attcem.defences import Defence, Surrogate, describe
 from attcem.models import Split
 from attcem.progress import bar, say
 from attcem.train.checkpoint import (
     STATE,
     State,
-    differences,
     pack,
     read_state,
     read_tensors,
+    refuse_other,
     save_state,
     unpack_modules,
     unpack_optimiser,
@@ -31,11 +32,13 @@ from attcem.train.checkpoint import (
 )
 from attcem.train.device import peak_megabytes, place
 from attcem.train.diagnostics import Diagnostics
-from attcem.train.history import History
+from attcem.train.distributed import join
+from attcem.train.history import History, cost, in_words
 from attcem.train.honesty import surrogate_only
 from attcem.train.learner import Learner
 from attcem.train.prediction import clean_latents, evaluate
 from attcem.train.schedule import first_candidate, recipe_for
+from attcem.train.team import ALONE, Team
 from attcem.types import Images
 
 FROZEN = 32
@@ -68,12 +71,14 @@ def fit(
         load the best epoch
 
     `options` are fields of TrainConfig. With `out`, every epoch is kept there and `resume=True` goes on after the
-    last one, ending in the same weights as if never interrupted.
+    last one, ending in the same weights as if never interrupted. Processes that torchrun has started share every batch
+    and end in the weights that one of them would: `batch` is that of all together.
     """
     config = with_options(config or TrainConfig(), options)
-    with torch.random.fork_rng():
+    team = join(config.device)
+    with torch.random.fork_rng(), team.whole_batch(model):
         torch.manual_seed(seed)
-        run = Training(model, guard, data, config, seed, None if out is None else Path(out), progress)
+        run = Training(model, guard, data, config, seed, None if out is None else Path(out), progress, team)
         run.start(resume)
         while run.state.epoch < config.epochs:
             run.epoch()
@@ -84,7 +89,15 @@ class Training:
     """The state of one call of `fit`, with one method per part of its pseudocode."""
 
     def __init__(
-        self, model: Split, guard: Defence, data: Data, config: TrainConfig, seed: int, out: Path | None, progress: bool
+        self,
+        model: Split,
+        guard: Defence,
+        data: Data,
+        config: TrainConfig,
+        seed: int,
+        out: Path | None,
+        progress: bool,
+        team: Team = ALONE,
     ) -> None:
         self.device, dtype, _ = place(config.device, config.precision)
         self.first_candidate = first_candidate(guard, config.epochs)
@@ -92,17 +105,18 @@ class Training:
         self.model = model.to(self.device, dtype, memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.guard = guard.to(self.device, dtype)
         self.modules = {"model": self.model, "guard": self.guard}
-        self.data, self.config, self.seed, self.out, self.shown = data, config, seed, out, progress
+        self.data, self.config, self.seed, self.out = data, config, seed, out
+        self.team, self.shown = team, progress and team.first
         self.state = State(dataclasses.asdict(config), model.spec, seed)
         self.best: dict[str, torch.Tensor] = {}
         self.untrained = {link: copy.deepcopy(link) for link in guard.links if isinstance(link, Surrogate)}
-        self.history = History(out, tensorboard=config.tensorboard)
+        self.history = History(out if team.first else None, tensorboard=config.tensorboard and team.first)
         self.learners: Sequence[Learner] = self.equip()
 
     def equip(self) -> Sequence[Learner]:
         """One learner, with all private images and one optimiser for everything."""
         self.optimiser = recipe_for(self.config).optimiser(list(self.model.parameters()), self.guard.own_parameters())
-        return [Learner(self.model, self.guard, self.data.private, [self.optimiser], self.config, self.seed)]
+        return [Learner(self.model, self.guard, self.data.private, [self.optimiser], self.config, self.seed, self.team)]
 
     @property
     def checkpoint(self) -> Path | None:
@@ -111,6 +125,7 @@ class Training:
 
     def start(self, resume: bool) -> None:
         """Begin at epoch 0, from other weights, or where a checkpoint stands."""
+        self.team.check(self.facts)
         if self.config.start_from is not None:
             source = Path(self.config.start_from) / "checkpoint"
             unpack_modules({"model": self.model}, without_guard(read_tensors(source, read_state(source), "best")))
@@ -123,11 +138,7 @@ class Training:
         if not resume:
             raise ValueError(f"{self.out} already holds a run: resume it, or choose another folder")
         state = read_state(self.checkpoint)
-        for name, mine in (("config", self.state.config), ("seed", self.seed), ("spec", self.state.spec)):
-            if getattr(state, name) != mine:
-                raise ValueError(
-                    f"{self.out} was trained with another {name}: {differences(getattr(state, name), mine)}"
-                )
+        refuse_other(state, self.state, self.out)
         self.state = state
         self.history.rows = state.history
         self.best = read_tensors(self.checkpoint, state, "best") if "best" in state.files else {}
@@ -137,6 +148,12 @@ class Training:
         self.restore(tensors)
         self.restore_optimisers(tensors)
         say(f"resuming {self.out} after epoch {state.epoch} of {self.config.epochs}", shown=self.shown)
+
+    def facts(self) -> dict[str, Any]:
+        """What all processes of a team must have in common."""
+        images = fingerprint([self.data.private, self.data.validation])
+        given = {"seed": self.seed, "data": images, "network": self.model, "defence": describe(self.guard)}
+        return given | vars(self.config)
 
     def attach(self, fresh: bool) -> None:
         """Let the guard meet the encoder."""
@@ -165,13 +182,14 @@ class Training:
     def epoch(self) -> None:
         """Train one epoch, validate, and write a checkpoint."""
         number = self.state.epoch
+        self.team.follow(number, self.packed()[0])
         torch.manual_seed(self.seed * 1_000_003 + number)  # noise depends on the epoch only, so resuming repeats it
         self.check_honesty(number)
         row = self.train(number)
         started = time.perf_counter()
         self.review(number + 1)
         row["seconds"] += time.perf_counter() - started
-        row["val_loss"], row["val_accuracy"] = evaluate(self.model, self.guard, self.data.validation)
+        row["val_loss"], row["val_accuracy"] = evaluate(self.model, self.guard, self.data.validation, team=self.team)
         self.state.epoch = number + 1
         better = number >= self.first_candidate and row["val_accuracy"] > self.state.best_accuracy
         tensors, self.state.optimiser = self.packed()
@@ -180,16 +198,9 @@ class Training:
             self.best = {name: tensor.detach().cpu().clone() for name, tensor in tensors.items()}
         self.history.add(row)
         self.state.history = self.history.rows
-        if self.checkpoint is not None:
+        if self.checkpoint is not None and self.team.first:
             save_state(self.checkpoint, self.state, tensors, best=better)
-        left = (self.config.epochs - number - 1) * row["seconds"]
-        say(
-            f"epoch {number + 1}/{self.config.epochs}  loss {row['loss']:.3f}  accuracy {row['accuracy']:.3f}  "
-            f"validation {row['val_accuracy']:.3f}  penalty {row['penalty']:.4g}  "
-            f"{row['images_per_second']:,.0f} images/s  {left:.0f} s left"
-            + (f"  {row['skipped']:.0f} batches skipped: not finite" if row["skipped"] else ""),
-            shown=self.shown,
-        )
+        say(in_words(row, self.config.epochs), shown=self.shown)
 
     def train(self, number: int) -> dict[str, float]:
         """One pass over the private images."""
@@ -259,7 +270,7 @@ class Training:
         """Let a guard review some images, where it is due."""
         for link in guard.links:
             if type(link).review is not Defence.review and link.warmup <= epochs_done < self.config.epochs:
-                link.review(clean_latents(model, images, self.config.batch))
+                link.review(clean_latents(model, images, self.config.batch, self.team))
 
     def check_honesty(self, epoch: int) -> None:
         """Before a penalty first shapes the encoder: how far does it fall when only its own parameters learn?"""
@@ -268,7 +279,7 @@ class Training:
             if link.penalises and link.warmup == epoch:
                 name = type(link).__name__.lower()
                 some = learner.images[: FROZEN * self.config.batch]
-                latents = list(clean_latents(learner.model, some, self.config.batch))
+                latents = list(clean_latents(learner.model, some, self.config.batch, self.team))
                 with torch.random.fork_rng():
                     self.state.surrogate_only[name] = surrogate_only(untrained, latents)
 
@@ -279,15 +290,8 @@ class Training:
             rows = self.state.history
             steps = sum(self.length(number) for number in range(len(rows)))
             self.state.finished = True
-            self.state.cost = {
-                "train_s": sum(row["seconds"] for row in rows),
-                "step_ms": 1000 * sum(row["seconds"] for row in rows) / steps,
-                "surrogate_share": sum(row["penalty_share"] for row in rows) / len(rows),
-                "peak_mb": peak_megabytes(self.device),
-                "skipped_batches": sum(row["skipped"] for row in rows),
-                "lost_penalties": sum(row["lost_penalties"] for row in rows),
-            }
-            if self.checkpoint is not None:
+            self.state.cost = cost(rows, steps) | {"peak_mb": peak_megabytes(self.device)}
+            if self.checkpoint is not None and self.team.first:
                 self.state.files.pop("last", None)
                 write_state(self.checkpoint, self.state)
         self.model.eval(), self.guard.eval()

@@ -10,11 +10,14 @@ import torch.nn.functional as F
 from attcem.data.loader import in_order
 from attcem.defences import Defence
 from attcem.models import Split
+from attcem.train.team import ALONE, Team
 from attcem.types import Batch, Images
 
 
 @torch.no_grad()
-def evaluate(model: Split, guard: Defence, images: Images, *, batch: int = 256) -> tuple[float, float]:
+def evaluate(
+    model: Split, guard: Defence, images: Images, *, batch: int = 256, team: Team = ALONE
+) -> tuple[float, float]:
     """Mean cross-entropy and accuracy (Prec@1) of the cloud half on what the device releases."""
     if not len(images):
         raise ValueError("nothing to evaluate: the partition is empty")
@@ -23,19 +26,20 @@ def evaluate(model: Split, guard: Defence, images: Images, *, batch: int = 256) 
     where = next(model.parameters())
     loss, correct = 0.0, 0
     for x, y in in_order(images, batch, where.device):
-        logits = model.decoder(guard.release(model.encoder(x.to(where.dtype))))
+        released = guard.release(team.apart(model.encoder, x.to(where.dtype)))
+        logits = team.apart(model.decoder, released)
         loss += F.cross_entropy(logits, y, reduction="sum").item()
         correct += int((logits.argmax(1) == y).sum())
     model.train(modes[0]), guard.train(modes[1])
     return loss / len(images), correct / len(images)
 
 
-def clean_latents(model: Split, images: Images, batch: int) -> Iterator[Batch]:
+def clean_latents(model: Split, images: Images, batch: int, team: Team = ALONE) -> Iterator[Batch]:
     """Batches with their clean latents in evaluation mode, computed as they are read."""
     model.eval()
     where = next(model.parameters())
     for pixels, y in in_order(images, batch, where.device):
         x = pixels.to(where.dtype)
         with torch.no_grad():
-            z = model.encoder(x)
+            z = team.apart(model.encoder, x)
         yield Batch(x, y, z)

@@ -1,0 +1,126 @@
+"""Several processes that train as one: started by torchrun, each with a share of every batch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from attcem.train.collectives import Own, Sum, Together, rows_of
+from attcem.train.device import place
+from attcem.train.team import ALONE, Team
+from attcem.train.whole_batch import whole_batch
+
+PATIENCE = timedelta(minutes=10)
+"""How long a process waits for the others before it gives up: one of them may be dead."""
+
+LAUNCHED = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+"""What torchrun tells every process that it starts."""
+
+
+def team_size() -> int:
+    """How many processes there are, met or not."""
+    if dist.is_available() and dist.is_initialized():
+        return dist.get_world_size()
+    return int(os.environ["WORLD_SIZE"]) if all(name in os.environ for name in LAUNCHED) else 1
+
+
+def is_first() -> bool:
+    """Whether this is the process that writes and speaks."""
+    if team_size() == 1:
+        return True
+    return (dist.get_rank() if dist.is_initialized() else int(os.environ["RANK"])) == 0
+
+
+def join(device: str) -> Team:
+    """Meet the other processes that torchrun has started, if any."""
+    if team_size() == 1:
+        return ALONE
+    if ":" in device:
+        raise ValueError(f"device {device!r} is one place for {team_size()} processes: use cuda, or auto, or cpu")
+    kind = place(device, "float32")[0].type
+    if kind == "cuda":
+        card, cards = int(os.environ.get("LOCAL_RANK", "0")), torch.cuda.device_count()
+        if card >= cards:
+            raise ValueError(f"this machine has {cards} GPUs: start torchrun --nproc-per-node {cards}, or device cpu")
+        torch.cuda.set_device(card)
+    if not dist.is_initialized():
+        dist.init_process_group(dist.get_default_backend_for_device(kind), timeout=PATIENCE)
+    return Processes(torch.device(kind))
+
+
+def dismiss() -> None:
+    """End the team after its work: the first process goes on alone, the others leave."""
+    if team_size() == 1:
+        return
+    stays = is_first()
+    if dist.is_initialized():
+        dist.destroy_process_group()
+    os.environ.pop("WORLD_SIZE", None)  # what is trained from here on is trained alone
+    if not stays:
+        raise SystemExit(0)
+
+
+class Processes(Team):
+    """One of several processes; every method is called by all of them at the same moment."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.device, self.rank, self.size = device, dist.get_rank(), dist.get_world_size()
+
+    def apart(self, network: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+        """What a network makes of a whole batch, each process seeing its rows; of a few rows, all see all."""
+        self.rows, self.total = slice(0, len(x)), len(x)
+        if len(x) < self.size:
+            return network(x)
+        self.rows = rows_of(self.rank, self.size, len(x))
+        return Together.apply(network(Own.apply(x)), len(x))
+
+    def sum(self, value: Tensor) -> Tensor:
+        """The sum over all processes; gradients of all of them flow back."""
+        return Sum.apply(value)
+
+    def whole_batch(self, model: nn.Module) -> AbstractContextManager[None]:
+        """While it lasts, batch norm and dropout of the network act on the whole batch."""
+        return whole_batch(model, self)
+
+    @torch.no_grad()
+    def complete(self, apart: Iterable[nn.Parameter], alike: Iterable[nn.Parameter]) -> None:
+        """Add up the gradients of weights that worked apart; average those that should be the same anyway."""
+        found = [
+            (p.grad, share) for ps, share in ((apart, 1), (alike, 1 / self.size)) for p in ps if p.grad is not None
+        ]
+        if not found:
+            return
+        flat = torch.cat([gradient.flatten() * share for gradient, share in found])
+        dist.all_reduce(flat)
+        for (gradient, _), whole in zip(found, flat.split([gradient.numel() for gradient, _ in found]), strict=True):
+            gradient.copy_(whole.view_as(gradient))
+
+    def check(self, facts: Callable[[], Mapping[str, object]]) -> None:
+        """Refuse to start where processes were given different things."""
+        mine = {name: str(fact) for name, fact in facts().items()}
+        everyone: list[dict[str, str]] = [{} for _ in range(self.size)]
+        dist.all_gather_object(everyone, mine)
+        for rank, theirs in enumerate(everyone):
+            different = [name for name in mine if theirs.get(name) != everyone[0].get(name)]
+            if different:
+                raise ValueError(
+                    f"process {rank} has another {' and another '.join(different)} than process 0: all processes must "
+                    "have the same settings, the same data and the same folder, and a network may draw random numbers "
+                    "by nn.Dropout only"
+                )
+
+    @torch.no_grad()
+    def follow(self, epoch: int, tensors: Mapping[str, Tensor]) -> None:
+        """Take over the first process's numbers; all must have drawn the same random ones so far, and draw once more."""
+        drawn = torch.rand((), device=self.device, dtype=torch.float64).item()
+        self.check(lambda: {"epoch": epoch, "random number": drawn})
+        for tensor in tensors.values():
+            theirs = tensor.contiguous()
+            dist.broadcast(theirs, 0)
+            tensor.copy_(theirs)

@@ -1,0 +1,52 @@
+"""Who trains together: one process by itself, or several that share every batch and hold the same weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+
+from torch import Tensor, nn
+
+
+class Team:
+    """One process by itself; `distributed.Processes` gives the same words their meaning for several.
+
+    A network works apart, each process on its own rows of the batch. What it makes is put together again at once, so
+    that defences, losses and figures are computed everywhere, from the whole batch and with the same draws.
+    """
+
+    rank: int = 0
+    size: int = 1
+    rows: slice = slice(None)
+    """Of the batch that a network is working on: those of this process."""
+    total: int = 0
+    """How many rows that batch has."""
+
+    @property
+    def first(self) -> bool:
+        """Whether it is this one that writes and speaks."""
+        return self.rank == 0
+
+    def apart(self, network: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+        """What a network makes of a whole batch."""
+        return network(x)
+
+    def sum(self, value: Tensor) -> Tensor:
+        """The sum over all processes of what each of them has."""
+        return value
+
+    def whole_batch(self, model: nn.Module) -> AbstractContextManager[None]:
+        """While it lasts, layers that look across samples look across the whole batch."""
+        return nullcontext()
+
+    def complete(self, apart: Iterable[nn.Parameter], alike: Iterable[nn.Parameter]) -> None:
+        """Make gradients whole: of weights that worked apart, and of those that did the same everywhere."""
+
+    def check(self, facts: Callable[[], Mapping[str, object]]) -> None:
+        """Refuse to start where processes were given different things."""
+
+    def follow(self, epoch: int, tensors: Mapping[str, Tensor]) -> None:
+        """Take over the first process's numbers, so that not even rounding drives processes apart."""
+
+
+ALONE = Team()
