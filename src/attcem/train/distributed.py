@@ -117,10 +117,10 @@ class Processes(Team):
 
     @torch.no_grad()
     def follow(self, epoch: int, tensors: Mapping[str, Tensor]) -> None:
-        """Take over the first process's numbers; all must have drawn the same random ones so far, and draw once more."""
+        """Take over the first process's numbers; all must have drawn the same random ones so far, as one more tells."""
         drawn = torch.rand((), device=self.device, dtype=torch.float64).item()
         self.check(lambda: {"epoch": epoch, "random number": drawn})
-        for tensor in tensors.values():
-            theirs = tensor.contiguous()
+        for name in sorted(tensors):  # a checkpoint gives them back in any order
+            theirs = tensors[name].contiguous()
             dist.broadcast(theirs, 0)
-            tensor.copy_(theirs)
+            tensors[name].copy_(theirs)

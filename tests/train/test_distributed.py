@@ -1,0 +1,93 @@
+"""Two processes give what one gives at the same global batch, for every defence: curves, readings and weights."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from attcem.defences import DEFENCES
+from attcem.train.collectives import memory_order, padded
+from attcem.types import Batch
+from tests.train import pair
+
+
+def test_two_processes_train_as_one_under_every_defence(tmp_path):
+    """Batches of 27: the two never have equal shares."""
+    first, second = (found["every_defence"] for found in pair.two(tmp_path, "every_defence"))
+    alone = pair.every_defence(tmp_path / "one")
+    assert {name.partition(":")[0] for name in alone} == set(DEFENCES)
+    assert pair.apart(first, second, most=0) == [], "the processes have drifted apart"
+    assert pair.apart(alone, first) == []
+    left = {path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*") if path.is_file()}
+    assert left == {
+        path.relative_to(tmp_path / "every_defence by two")
+        for path in (tmp_path / "every_defence by two").rglob("*")
+        if path.is_file()
+    }
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory):
+    """What two processes found in all the other scenarios, the folder in which they did it, and how one began."""
+    folder = tmp_path_factory.mktemp("asked")
+    pair.begun(folder / "begun by one")
+    first, second = pair.two(folder, "gradients", "one_white_picture", "blank", "begun", "resumed", "refused")
+    assert all(pair.apart(first[name], second[name], most=0) == [] for name in first)
+    return first, folder
+
+
+def test_gradients_are_those_of_the_whole_batch_computed_the_obvious_way(asked):
+    """Batch norm, dropout, noise, a class-wise penalty and one through the encoder; a batch of 7."""
+    found = asked[0]["gradients"]
+    model, guard, x, y = pair.stepping()
+    x.requires_grad_()
+    z = model.encoder(x)
+    loss = F.cross_entropy(model.decoder(guard.release(z)), y)
+    bound, fisher = (link.penalty(Batch(x, y, z)) for link in guard.links[1:])
+    expected = {"loss": loss.detach(), "bound": bound.detach()}
+    (loss + 0.7 * bound + 0.7 * fisher).backward()
+    expected |= {name: p.grad for name, p in model.named_parameters()} | dict(model.named_buffers())
+    assert pair.apart(found, expected, most=1e-10) == []
+    assert all(p.grad.abs().max() > 1e-6 for name, p in model.named_parameters() if name != "encoder.0.0.bias")
+
+
+def test_a_picture_that_is_not_finite_in_one_process_makes_both_skip_its_batch(asked, tmp_path):
+    alone = pair.one_white_picture(tmp_path)
+    assert pair.apart(alone, asked[0]["one_white_picture"]) == []
+    rows = [value for name, value in alone.items() if name.startswith("epoch")]
+    assert len(rows) == 2 and all(1.0 in row for row in rows), "nothing was skipped"
+
+
+def test_a_blank_latent_leaves_chance(asked):
+    best = asked[0]["blank"]["best"]
+    assert best[1] < 0.25
+
+
+def test_a_run_goes_on_with_another_number_of_processes(asked, tmp_path):
+    found, folder = asked
+    whole = pair.kept(tmp_path / "whole")
+    assert pair.apart(whole, found["resumed"]) == [], "begun by one, ended by two"
+    assert pair.apart(whole, pair.kept(folder / "begun by two", resume=True)) == [], "begun by two, ended by one"
+
+
+@pytest.mark.parametrize(
+    ("asked_for", "answer"),
+    [
+        ("seed", "process 1 has another seed"),
+        ("epochs", "process 1 has another epochs"),
+        ("defence", "process 1 has another defence"),
+        ("data", "process 1 has another data"),
+        ("batch", "raise train.batch"),
+        ("device", "use cuda"),
+        ("clients", "clients.count"),
+    ],
+)
+def test_what_two_processes_cannot_do_is_said(asked, asked_for, answer):
+    assert answer in bytes(asked[0]["refused"][asked_for].tolist()).decode()
+
+
+def test_padding_keeps_the_order_in_memory():
+    """Or noise would fall on other numbers."""
+    x = torch.rand(3, 4, 5, 6).to(memory_format=torch.channels_last)
+    whole = padded(x, 2, 1)
+    assert memory_order(whole) == memory_order(x) == [0, 2, 3, 1]
+    assert torch.equal(whole[2:5], x) and not whole[:2].any() and not whole[5:].any()
