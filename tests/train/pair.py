@@ -1,4 +1,4 @@
-"""What one process and two are both asked to do; `torchrun ... -m tests.train.pair OUT NAME ...` lets two do it."""
+"""What one process and two are both asked to do; `torchrun ... -m tests.train.pair OUT` lets two do it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from attcem.train.gradients import one_pass
 from attcem.train.honesty import surrogate_only
 from attcem.train.team import Team
 from attcem.types import Images
-from tests.conftest import shrink
 from tests.probes import Blank, Scaled
 
 ROOT = Path(__file__).parents[2]
@@ -55,9 +54,9 @@ def whole() -> Data:
 
 def few() -> Data:
     """Pictures with grain: where a flat region ties in max-pooling, rounding decides which pixel has the gradient."""
-    data = shrink(whole(), private=60, validation=33, public=20, test=20)
-    grain = torch.randint(0, 40, data.private.x.shape, dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
-    return replace(data, private=Images(data.private.x // 2 + grain, data.private.y.clone()))
+    private, validation = whole().private[::200][:60], whole().validation[::40][:33]
+    grain = torch.randint(0, 40, private.x.shape, dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+    return replace(whole(), private=Images(private.x // 2 + grain, private.y.clone()), validation=validation)
 
 
 def network(backbone: str = "vgg11_bn") -> Split:
@@ -225,11 +224,15 @@ def torchrun(*arguments: str, log: Path, **environment: str) -> int:
         ).returncode
 
 
-def two(folder: Path, *names: str) -> list[dict[str, dict[str, Tensor]]]:
-    """What each of two processes found in these scenarios."""
+def two(folder: Path) -> None:
+    """Let two processes go through all scenarios."""
     log = folder / "said.txt"
-    assert torchrun("-m", "tests.train.pair", str(folder), *names, log=log) == 0, log.read_text()
-    return [{name: load_file(folder / f"{name}.{rank}.safetensors") for name in names} for rank in range(2)]
+    assert torchrun("-m", "tests.train.pair", str(folder), log=log) == 0, log.read_text()
+
+
+def found_by_two(folder: Path) -> list[dict[str, dict[str, Tensor]]]:
+    """What each of the two found in every scenario."""
+    return [{name: load_file(folder / f"{name}.{rank}.safetensors") for name in SCENARIOS} for rank in range(2)]
 
 
 def apart(ours: dict[str, Tensor], theirs: dict[str, Tensor], most: float = 1e-8) -> list[str]:
@@ -246,6 +249,6 @@ def apart(ours: dict[str, Tensor], theirs: dict[str, Tensor], most: float = 1e-8
 if __name__ == "__main__":
     torch.set_num_threads(1)
     out = Path(sys.argv[1])
-    for name in sys.argv[2:]:
-        found = SCENARIOS[name](out / f"{name} by two")
+    for name, scenario in SCENARIOS.items():
+        found = scenario(out / f"{name} by two")
         save_file({key: t.contiguous() for key, t in found.items()}, out / f"{name}.{os.environ['RANK']}.safetensors")
