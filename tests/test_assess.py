@@ -8,6 +8,7 @@ import torch
 
 import attcem
 from attcem.assess import allowed, audit, below_the_floor
+from attcem.assess.finished import Finished
 from attcem.assess.judge import Judge
 from attcem.assess.stages import stages
 from attcem.attacks import ATTACKS, SUITES, Attack, Reconstruction
@@ -16,7 +17,7 @@ from attcem.attacks.decoder import Decoder
 from attcem.config import GRANTS
 from attcem.defences import Noise, Undefended
 from attcem.metrics import Evaluator
-from attcem.types import Result, Summary
+from attcem.types import Result, Summary, View
 from tests.probes import Blank
 
 
@@ -159,6 +160,16 @@ def test_an_interrupted_audit_goes_on_after_its_finished_attacks(trained, small,
     assert again.to_json() == resumed.to_json() and resumed.flags[0] == "a, b: doubt"
     audit(trained, Noise(0.1), small, suite="mine", images=20, seed=1, keep=tmp_path, progress=False)
     assert Counted.calls[4:] == ["a", "b"], "another seed is another question"
+
+
+@pytest.mark.parametrize("gain", [None, 0.25])
+def test_a_finished_attack_comes_back_as_it_was_kept(gain, small, tmp_path):
+    kept = Finished(tmp_path, View(small.public, None, torch.zeros(2, 3)), seed=0)
+    found = Reconstruction(torch.full((2, 1, 4, 4), 0.3), [0.5, 0.25], ["cut short"], gain)
+    kept.keep("a", Counted("a"), found)
+    again = kept.find("a", Counted("a"))
+    assert torch.equal(again.images, found.images)
+    assert (again.curve, again.warnings, again.gain) == (found.curve, found.warnings, gain)
 
 
 def test_unknown_suites_and_options_are_named(trained, small):

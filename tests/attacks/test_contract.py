@@ -48,6 +48,15 @@ def test_an_attack_cut_short_says_so_and_a_plateau_does_not(pictures, network, s
     view, _ = build_view(network, Undefended(), small, images=20)
     short = replace(ATTACKS["decoder_small"], cycle=30, doublings=1)(view)
     assert "cut short" in short.warnings[0]
+    assert short.gain > 0.02, "the last doubling, of thirty steps to ninety, still gained"
+
+
+def test_whoever_starts_from_a_decoder_inherits_its_doubts(pictures, network, small):
+    view, _ = build_view(network, Undefended(), small, images=4, threat="white_box")
+    brief = ATTACKS["decoder_gan"].brief()
+    attack = replace(brief, start=replace(brief.start, doublings=0))  # one cycle: no plateau can be seen
+    found, start = attack(view), attack.start.trained(view)
+    assert "cut short" in found.warnings[0] and found.gain == start.gain > 0
 
 
 @pytest.mark.parametrize(("high", "low", "taken"), [(0.01, 0.03, 0.25), (0.01, 0.015, 1.0), (0.0, 0.0, 1.0)])
