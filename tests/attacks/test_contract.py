@@ -54,9 +54,10 @@ def test_an_attack_cut_short_says_so_and_a_plateau_does_not(pictures, network, s
 def test_whoever_starts_from_a_decoder_inherits_its_doubts(pictures, network, small):
     view, _ = build_view(network, Undefended(), small, images=4, threat="white_box")
     brief = ATTACKS["decoder_gan"].brief()
-    attack = replace(brief, start=replace(brief.start, doublings=0))  # one cycle: no plateau can be seen
-    found, start = attack(view), attack.start.trained(view)
-    assert "cut short" in found.warnings[0] and found.gain == start.gain > 0
+    attack = replace(brief, start=replace(brief.start, doublings=0))
+    found = attack(view)
+    assert "cut short" in found.warnings[0]
+    assert found.gain is None, "after one cycle nobody can tell what another would gain"
 
 
 @pytest.mark.parametrize(("high", "low", "taken"), [(0.01, 0.03, 0.25), (0.01, 0.015, 1.0), (0.0, 0.0, 1.0)])

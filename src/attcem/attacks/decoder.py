@@ -127,7 +127,7 @@ class Decoder(Attack):
             reached = training.run_cycle(self.cycle * 2**doubling, title, progress)
             say(f"{title}: own validation loss {reached:.5f} after {training.steps:,} steps", shown=progress)
             training.plateaued = reached > (1 - self.tolerance) * before
-            training.gain = 1 - reached / min(before, training.curve[0])
+            training.gain = max(0.0, 1 - reached / before) if doubling else None
             if training.plateaued:
                 break
             before = reached
@@ -143,7 +143,8 @@ class Inversion:
                 "a decoder learns from queries: choose a threat model that grants them, query or white_box"
             )
         self.settings, self.view, self.device = settings, view, view.targets.device
-        self.loss, self.plateaued, self.gain = look_up("loss", settings.loss, LOSSES), False, 0.0
+        self.loss, self.plateaued = look_up("loss", settings.loss, LOSSES), False
+        self.gain: float | None = None  # one cycle cannot tell what another would gain
         own, held_out = hold_out(owned(view.public, settings.pairs, settings.shifted), seed)
         known = ("pairs", settings.pairs, settings.shifted, seed)
         if known not in view.notes:

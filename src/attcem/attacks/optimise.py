@@ -156,9 +156,10 @@ class Optimise(Attack):
                 ends.append(self.solve(problem, other, self.steps, progress)[0])
             with torch.no_grad():
                 best = torch.stack([problem(x) for x in ends]).argmin(0)
+        gain = None if decoder.gain is None else max(decoder.gain, fell)
         doubts = ["the objective was still falling at the last step; more steps may find more"] * (fell > 0.02)
         images = torch.stack(ends)[best, torch.arange(len(z), device=z.device)]
-        return Reconstruction(images, curve, decoder.doubts + doubts, max(decoder.gain, fell))
+        return Reconstruction(images, curve, decoder.doubts + doubts, gain)
 
     def solve(self, problem: Problem, x: Tensor, steps: int, progress: bool = False) -> tuple[Tensor, float]:
         """Where the solver ends, and the share of the objective by which the last quarter of the steps lowered it."""
