@@ -220,7 +220,7 @@ def torchrun(*arguments: str, log: Path, **environment: str) -> int:
     env = os.environ | {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"} | environment
     with log.open("w") as said:
         return subprocess.run(
-            [*command, "--nproc-per-node", "2", *arguments], cwd=ROOT, env=env, stdout=said, stderr=said, timeout=600
+            [*command, "--nproc-per-node", "2", *arguments], cwd=ROOT, env=env, stdout=said, stderr=said, timeout=1200
         ).returncode
 
 
