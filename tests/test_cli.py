@@ -203,7 +203,7 @@ def test_several_options_of_one_link_are_all_kept_and_the_files_others_with_them
     assert [gated[name] for name in ("form", "warmup", "lam", "gamma")] == ["gates", 2, 5.0, 0.01]
 
 
-@pytest.mark.parametrize("what", ["defences", "attacks", "data", "backbones", "recipes", "suites", "presets"])
+@pytest.mark.parametrize("what", ["defences", "attacks", "data", "backbones", "recipes", "suites", "presets", "sweeps"])
 def test_every_list_has_names_with_a_sentence_each(what, capsys):
     assert main(["list", what]) == 0
     lines = capsys.readouterr().out.splitlines()

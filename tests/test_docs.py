@@ -13,9 +13,10 @@ import attcem
 import attcem.assess
 import attcem.data
 from attcem.attacks import SUITES
-from attcem.cli import build_parser
+from attcem.cli import SETTABLE, build_parser
 from attcem.configfile import parse_experiment
-from attcem.listing import preset_paths
+from attcem.listing import preset_paths, sweep_paths
+from attcem.sweep.grid import read_sweep
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -65,7 +66,9 @@ COMMANDS = [
 @pytest.mark.parametrize(("page", "line"), COMMANDS, ids=lambda text: str(text)[:60])
 def test_commands_are_ones_that_the_program_takes(page, line):
     options, rest = build_parser().parse_known_args(line.split()[1:])
-    assert options.call and (not rest or options.command == "run")
+    assert options.call and (not rest or options.call in SETTABLE)
+    if options.command == "sweep":
+        read_sweep(sweep_paths()[Path(options.file).stem], preset_paths(), seeds=options.seeds, overrides=rest)
     if options.command == "run" and not (rest and rest[0].startswith("runs/")):
         named = preset_paths().get(Path(rest[0]).stem) if rest and not rest[0].startswith("-") else None
         parse_experiment([str(named), *rest[1:]] if named else rest)

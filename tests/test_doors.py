@@ -33,6 +33,8 @@ DOORS = {
     "configfile": WORDS | {"data", "models", "defences", "attacks"},
     "experiment": WORDS | {"data", "models", "defences", "train", "assess", "configfile"},
     "demo": WORDS | {"experiment", "report"},
+    "sweep": WORDS | {"configfile", "experiment"},
+    "tune": WORDS | {"configfile", "experiment"},
     "explain": WORDS | {"data", "models", "defences", "experiment"},
 }
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from attcem.config import GRANTS
 from attcem.configfile import UsageError, experiment_parser, explain, parse_experiment
-from attcem.listing import LISTS, preset_paths, print_list
+from attcem.listing import LISTS, is_sweep, preset_paths, print_list, sweep_paths
 
 if TYPE_CHECKING:
     from attcem.types import Result
@@ -48,7 +48,9 @@ def run(options: argparse.Namespace, rest: list[str]) -> None:
             out = out or rest[0]
             rest[0] = str(Path(rest[0]) / "config.yaml")
         elif not Path(rest[0]).exists():
-            rest[0] = str(preset_paths().get(rest[0], rest[0]))
+            rest[0] = str((preset_paths() | sweep_paths()).get(rest[0], rest[0]))
+        if Path(rest[0]).is_file() and is_sweep(Path(rest[0])):
+            raise UsageError(f"{rest[0]} describes many runs: attcem sweep {rest[0]}")
     experiment = parse_experiment(rest)
     from attcem.experiment import run, run_folder
 
@@ -58,6 +60,44 @@ def run(options: argparse.Namespace, rest: list[str]) -> None:
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"every finished epoch is kept: attcem run {folder} --resume") from None
     print_result(result, folder)
+
+
+def sweep(options: argparse.Namespace, rest: list[str]) -> None:
+    """Do a grid of experiments, several at a time, and complete what is missing."""
+    from attcem.sweep.cluster import Cluster
+    from attcem.sweep.driver import check_fresh, only_one, sweep
+    from attcem.sweep.grid import read_sweep
+    from attcem.sweep.local import Local
+    from attcem.sweep.table import Table
+
+    path = Path(options.file)
+    path = path if path.exists() else sweep_paths().get(options.file, path)
+    if options.address and options.engine != "ray":
+        raise UsageError("--address is for --engine ray")
+    runs = read_sweep(path, preset_paths(), seeds=options.seeds, overrides=rest)
+    if options.dry_run:
+        for run in runs:
+            print(f"{run.name}   {run.label}")
+        return
+    out = Path(options.out or Path("runs") / path.stem).absolute()
+    with only_one(out):
+        if not options.resume:
+            check_fresh(runs, out)
+        engine = Cluster(options.jobs, options.address) if options.engine == "ray" else Local(options.jobs)
+        table = Table(out)
+        try:
+            outcomes = sweep(runs, out, engine, table)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(
+                "finished runs and epochs are kept: the same command with --resume goes on"
+            ) from None
+        finally:
+            table.close()
+    failed = sum(outcome.cause is not None for outcome in outcomes.values())
+    if failed:
+        raise ValueError(f"{failed} of {len(runs)} runs failed, each with a log.txt: mend the cause, then add --resume")
+    print(f"compare       attcem compare {out}")
+    print(f"page          attcem report {out} --out report.html")
 
 
 def audit(options: argparse.Namespace, rest: list[str]) -> None:
@@ -180,6 +220,17 @@ Any setting below overrides the file's:
 """
 
 
+SETTABLE = (run, sweep)
+"""Commands that take any setting as --key value."""
+
+
+def positive(text: str) -> int:
+    """A whole number from 1."""
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1")
+    return int(text)
+
+
 def build_parser() -> Parser:
     """All commands and their options."""
     parser = Parser(prog="attcem", description=__import__("attcem").__doc__)
@@ -201,6 +252,16 @@ def build_parser() -> Parser:
     running.add_argument("--out")
     running.add_argument("--resume", action="store_true")
     running.add_argument("-h", "--help", action="store_true")
+
+    sweeping = command("sweep", sweep)
+    sweeping.add_argument("file", help="a grid in YAML, or one of `attcem list sweeps`; --key value sets any setting")
+    sweeping.add_argument("--seeds", type=int, nargs="+", help="a run for each of them (default: the file's)")
+    sweeping.add_argument("--engine", choices=["local", "ray"], default="local", help="default: local")
+    sweeping.add_argument("--address", help="a Ray cluster (default: this machine)")
+    sweeping.add_argument("--jobs", type=positive, help="runs at a time (default: one per core)")
+    sweeping.add_argument("--out", help="folder for the runs (default: runs/ and the file's name)")
+    sweeping.add_argument("--resume", action="store_true", help="complete what is missing")
+    sweeping.add_argument("--dry-run", action="store_true", help="check everything and list the runs")
 
     auditing = command("audit", audit)
     auditing.add_argument("run", help="a run's folder")
@@ -252,7 +313,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not getattr(options, "call", None):
             parser.print_help()
             return 2
-        if rest and options.call is not run:
+        if rest and options.call not in SETTABLE:
             options.parser.error(f"unrecognized arguments: {rest[0]}")
         options.call(options, rest)
     except UsageError as error:

@@ -6,8 +6,8 @@ import dataclasses
 import re
 import typing
 from argparse import SUPPRESS
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -32,6 +32,7 @@ class Parser(ArgumentParser):
         raise UsageError(explain(str(message), list(self._option_string_actions)))
 
 
+@cache
 def experiment_parser(prog: str = "attcem run") -> Parser:
     """A parser whose options are the fields of Experiment, on top of a YAML file: --train.epochs 10."""
     parser = Parser(prog=prog, usage=SUPPRESS)
@@ -163,13 +164,20 @@ def typed_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     for option in options:
         if option not in option_types(name):
             raise UsageError(f"defence {name!r} has no option {option!r}: {nearest(option, option_types(name))}")
-    parser = Parser(prog=f"defence {name}")
-    parser.add_class_arguments(DEFENCES[name], as_group=False)
+    parser = options_parser(typing.cast(Hashable, DEFENCES[name]))
     plain = {key: yaml.safe_load(value) if isinstance(value, str) else value for key, value in options.items()}
     try:
         return {key: value for key, value in vars(parser.parse_object(plain)).items() if key in option_types(name)}
     except UsageError as error:
         raise UsageError(f"defence {name}: {error}") from None
+
+
+@cache
+def options_parser(defence: Hashable) -> Parser:
+    """A parser for the options of a defence's class; a sweep asks for it again and again."""
+    parser = Parser()
+    parser.add_class_arguments(typing.cast(type, defence), as_group=False)
+    return parser
 
 
 def explain(message: str, options: Sequence[str]) -> str:

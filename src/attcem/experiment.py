@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -99,7 +100,9 @@ def told_by_client(
 def find_twin(folder: Path, experiment: Experiment) -> Result | None:
     """A finished run beside this one that differs in nothing but having no defence."""
     wanted = comparable(experiment.to_dict())
-    for path in sorted(folder.resolve().parent.glob("*/result.json")):
+    here = folder.resolve().parent
+    likely = here / run_folder(replace(experiment, defence={})) / "result.json"
+    for path in itertools.chain([likely], sorted(here.glob("*/result.json"))):
         try:
             found = json.loads(path.read_text())["config"]
             if not found["defence"] and comparable(found) == wanted and path.parent != folder.resolve():

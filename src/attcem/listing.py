@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -30,16 +31,31 @@ def suites() -> dict[str, str]:
     return {name: ", ".join(attacks) for name, attacks in SUITES.items()}
 
 
-def preset_paths() -> dict[str, Path]:
-    """Name → file of the presets that come with the package, or with the checkout it runs from."""
+def yaml_paths() -> dict[str, Path]:
+    """Name → file of what comes with the package, or with the checkout it runs from."""
     here = Path(__file__).parent
     folder = here / "presets" if (here / "presets").exists() else here.parents[1] / "experiments"
     return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
 
 
-def presets() -> dict[str, str]:
-    """Each preset with the comment on its first line."""
-    return {name: path.read_text().partition("\n")[0].lstrip("# ") for name, path in preset_paths().items()}
+def is_sweep(path: Path) -> bool:
+    """Whether a file describes many runs: it then has a list of runs, or a grid."""
+    return re.search(r"^(runs|grid):", path.read_text(), re.MULTILINE) is not None
+
+
+def preset_paths() -> dict[str, Path]:
+    """Name → file of the experiments among the presets."""
+    return {name: path for name, path in yaml_paths().items() if not is_sweep(path)}
+
+
+def sweep_paths() -> dict[str, Path]:
+    """Name → file of the sweeps among the presets."""
+    return {name: path for name, path in yaml_paths().items() if is_sweep(path)}
+
+
+def first_lines(paths: Mapping[str, Path]) -> dict[str, str]:
+    """Each file with the comment on its first line."""
+    return {name: path.read_text().partition("\n")[0].lstrip("# ") for name, path in paths.items()}
 
 
 LISTS: Mapping[str, Callable[[], dict[str, str]]] = {
@@ -49,7 +65,8 @@ LISTS: Mapping[str, Callable[[], dict[str, str]]] = {
     "backbones": from_table("models", "BACKBONES"),
     "recipes": from_table("train", "RECIPES"),
     "suites": suites,
-    "presets": presets,
+    "presets": lambda: first_lines(preset_paths()),
+    "sweeps": lambda: first_lines(sweep_paths()),
 }
 
 

@@ -1,0 +1,1 @@
+"""Many experiments: a grid in YAML becomes ordinary run folders, on this machine or on a Ray cluster."""

@@ -1,0 +1,64 @@
+"""Runs on a Ray cluster: the same jobs, done by the same function, in a folder that all machines share."""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import Any
+
+from attcem.sweep.local import THREADS
+from attcem.sweep.perform import Job, Outcome, perform
+
+
+class Cluster:
+    """A run per task; by default one processor each, as many at a time as the cluster has processors."""
+
+    def __init__(self, jobs: int | None = None, address: str | None = None) -> None:
+        try:
+            import ray
+        except ImportError:
+            raise ValueError("ray is not installed: pip install 'attcem[ray]', or use --engine local") from None
+        self.ray = ray
+        try:
+            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+        except (ConnectionError, RuntimeError) as error:
+            raise ValueError(
+                f"no Ray cluster at {address!r} ({error}): start one with `ray start --head`, "
+                "or leave --address out to use this machine"
+            ) from None
+        have = ray.cluster_resources()
+        self.slots = jobs or max(1, int(have.get("CPU", 1)))
+        self.threads = max(1, int(have.get("CPU", 1)) // self.slots)
+        variables = dict.fromkeys(THREADS, str(self.threads))
+        variables |= {name: os.environ[name] for name in ("ATTCEM_DATA",) if name in os.environ}
+        self.task = ray.remote(perform).options(
+            num_cpus=self.threads,
+            num_gpus=min(1.0, have.get("GPU", 0) / self.slots),
+            max_retries=0,
+            runtime_env={"env_vars": variables},
+        )
+        self.busy: dict[Any, Job] = {}
+
+    def start(self, job: Job) -> None:
+        """Hand a job to the cluster."""
+        self.busy[self.task.remote(job)] = job
+
+    def wait(self, seconds: float) -> list[tuple[Job, Outcome]]:
+        """What has ended, after at most so many seconds."""
+        ended, _ = self.ray.wait(list(self.busy), num_returns=1, timeout=seconds)
+        return [(self.busy.pop(task), self.told(task)) for task in ended]
+
+    def told(self, task: Any) -> Outcome:
+        """What the task returned; one that could not return anything has died."""
+        try:
+            return self.ray.get(task)
+        except self.ray.exceptions.RayError as error:
+            return Outcome(
+                cause=f"Ray lost it ({type(error).__name__}: {str(error).strip().partition(chr(10))[0]})", died=True
+            )
+
+    def close(self) -> None:
+        """Stop what is running and leave the cluster."""
+        for task in self.busy:
+            self.ray.cancel(task, force=True)
+        self.ray.shutdown()

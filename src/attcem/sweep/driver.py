@@ -1,0 +1,153 @@
+"""The sweep itself: what is missing, what may start, what to try again. Run folders are all the state there is."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import socket
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from attcem.sweep.grid import Run
+from attcem.sweep.perform import RUN, Job, Outcome
+from attcem.sweep.table import Table
+from attcem.types.result import SCHEMA
+
+LOCK = ".sweep.lock"
+ATTEMPTS = 3
+"""How often a run is started whose process dies under it."""
+
+
+class Engine(Protocol):
+    """Where runs happen."""
+
+    slots: int
+
+    def start(self, job: Job) -> None:
+        """Begin a job; never called with more than `slots` under way."""
+
+    def wait(self, seconds: float) -> list[tuple[Job, Outcome]]:
+        """Jobs that have ended, after at most so many seconds."""
+
+    def close(self) -> None:
+        """Stop everything that is under way."""
+
+
+def sweep(runs: Sequence[Run], out: Path, engine: Engine, table: Table, *, call: str = RUN) -> dict[str, Outcome]:
+    """Do all runs that have no result yet, and tell what became of each; call it under `only_one`.
+
+    read which runs are finished
+    while any is left:
+        start those whose undefended twin is settled, as many as there is room for
+        when one ends: keep its figures, or its cause; one whose process died is tried again, a few times
+    """
+    settled = {run.name: found for run in runs if (found := finished(out / run.name))}
+    table.begin(runs, settled, engine.slots)
+    queue = Queue([run for run in runs if run.name not in settled])
+    attempts: Counter[str] = Counter()
+    running = 0
+    try:
+        while queue or running:
+            while running < engine.slots and queue:
+                run = queue.next()
+                attempts[run.name] += 1
+                engine.start(Job(run.name, out / run.name, run.experiment, call))
+                table.started(run.name, attempts[run.name])
+                running += 1
+            for job, outcome in engine.wait(0.5):
+                running -= 1
+                if outcome.died and attempts[job.name] < ATTEMPTS:
+                    queue.again(job.name)
+                    table.died(job.name, outcome)
+                    continue
+                settled[job.name] = outcome
+                queue.settle(job.name)
+                table.ended(job.name, outcome)
+            table.show()
+    finally:
+        engine.close()
+    return settled
+
+
+class Queue:
+    """Runs that wait: those that may start, and those whose undefended twin comes first."""
+
+    def __init__(self, runs: Sequence[Run]) -> None:
+        self.runs = {run.name: run for run in runs}
+        self.ready: deque[Run] = deque()
+        self.behind: defaultdict[str, list[Run]] = defaultdict(list)
+        for run in runs:
+            if run.twin in self.runs:
+                self.behind[run.twin].append(run)
+            else:
+                self.ready.append(run)
+
+    def __bool__(self) -> bool:
+        return bool(self.ready)
+
+    def next(self) -> Run:
+        """The run to start now."""
+        return self.ready.popleft()
+
+    def again(self, name: str) -> None:
+        """Put a run back, to the front."""
+        self.ready.appendleft(self.runs[name])
+
+    def settle(self, name: str) -> None:
+        """Let those start that waited for this one, whatever became of it."""
+        self.ready.extend(self.behind.pop(name, []))
+
+
+def finished(folder: Path) -> Outcome | None:
+    """The figures of a run that needs nothing more; a result that is not whole is thrown away, to be made again."""
+    path = folder / "result.json"
+    try:
+        result = json.loads(path.read_text())
+        if result["schema"] != SCHEMA:
+            raise ValueError(
+                f"{path} has schema {result['schema']!r}, this version writes {SCHEMA!r}: choose another --out"
+            )
+        found = Outcome(float(result["accuracy"]), float(result["worst"]["mse"]["mean"]))
+    except FileNotFoundError:
+        return None
+    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError):
+        path.unlink()
+        return None
+    return None if (folder / "audit").exists() else found  # killed before it had tidied up: a worker will
+
+
+def check_fresh(runs: Sequence[Run], out: Path) -> None:
+    """Refuse to go on with runs that nobody asked to resume."""
+    begun = [run.name for run in runs if (out / run.name).exists()]
+    if begun:
+        raise ValueError(
+            f"{out} already holds {len(begun)} of these runs, {begun[0]} for one: add --resume to complete what is "
+            "missing, or --out for another folder"
+        )
+
+
+@contextlib.contextmanager
+def only_one(out: Path) -> Iterator[None]:
+    """Hold a folder for one sweep; the kernel lets go of it when the process ends, however it ends."""
+    path = out / LOCK
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        file = path.open("a+")
+    except OSError as error:
+        raise ValueError(f"cannot write to {out} ({error.strerror}): choose another --out") from None
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            holder = file.read().strip() or "another process"
+            raise ValueError(f"a sweep is at work in {out} ({holder}): wait for it, or choose another --out") from None
+        with contextlib.suppress(OSError):  # only says who it is: a full disk may leave it empty
+            file.truncate(0)
+            file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
+            file.flush()
+        yield

@@ -1,0 +1,158 @@
+"""A sweep's file becomes runs: a base, variants and a grid of dotted keys, times seeds; all checked before any work."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from attcem.config import Experiment
+from attcem.configfile import UsageError, parse_experiment, read_yaml
+from attcem.experiment import run_folder
+from attcem.naming import nearest
+
+KEYS = ("base", "runs", "grid", "seeds")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a sweep: its folder's name, its settings, what tells it from the others in words, and its twin."""
+
+    name: str
+    experiment: Experiment
+    label: str = ""
+    twin: str | None = None
+    """The run without defence that it is judged against."""
+
+
+def read_sweep(
+    path: Path,
+    presets: Mapping[str, Path],
+    *,
+    seeds: Sequence[int] | None = None,
+    overrides: Sequence[str] = (),
+) -> list[Run]:
+    """The runs that a file describes, undefended ones first; `overrides` are `--key value` for the base."""
+    sweep = read_yaml(path)
+    for key in sweep:
+        if key not in KEYS:
+            raise UsageError(f"{path}: unknown key '{key}': {nearest(str(key), KEYS)}")
+    base = [*base_arguments(sweep.get("base"), path, presets), *overrides]
+    seeds = checked_seeds(sweep.get("seeds") if seeds is None else seeds, path)
+    experiments: list[tuple[Experiment, str]] = []
+    every = list(combinations(sweep, path))
+    for settings, label in zip(every, labels(every), strict=True):
+        try:
+            experiment = parse_experiment([*base, *arguments(settings)])
+        except UsageError as error:
+            said = ", ".join(f"{key}={value}" for key, value in settings.items())
+            raise UsageError(f"{path}{': ' + said if said else ''}: {error}") from None
+        experiments += [(replace(experiment, seed=seed), label) for seed in seeds or [experiment.seed]]
+    return with_twins(experiments, path)
+
+
+def base_arguments(base: Any, path: Path, presets: Mapping[str, Path]) -> list[str]:
+    """What every run starts from: a preset's name, a file beside the sweep's, settings in place, or the defaults."""
+    if base is None:
+        return []
+    if isinstance(base, Mapping):
+        return arguments(flattened(base))
+    if isinstance(base, str):
+        for known in (presets.get(base), path.parent / base, Path(base)):
+            if known is not None and known.is_file():
+                return [str(known)]
+        raise UsageError(f"{path}: base {base!r} is no file and no preset: {nearest(base, presets)}")
+    raise UsageError(f"{path}: base cannot be {base!r}: name a preset or a file, or give settings")
+
+
+def checked_seeds(seeds: Any, path: Path) -> list[int]:
+    """Seeds that are numbers, each named once; none if the file and the command line name none."""
+    if seeds is None:
+        return []
+    if not isinstance(seeds, list) or not seeds or not all(type(seed) is int and seed >= 0 for seed in seeds):
+        raise UsageError(f"{path}: seeds cannot be {seeds!r}: give a list of numbers, as in [0, 1, 2]")
+    for seed in seeds:
+        if seeds.count(seed) > 1:
+            raise UsageError(f"{path}: seed {seed} is named twice")
+    return seeds
+
+
+def combinations(sweep: Mapping[str, Any], path: Path) -> Iterator[dict[str, Any]]:
+    """Every variant of `runs` with every point of `grid`, as dotted key → value."""
+    variants, grid = sweep.get("runs", [{}]), sweep.get("grid", {})
+    if not isinstance(variants, list) or not variants or not all(isinstance(v, Mapping) for v in variants):
+        raise UsageError(f"{path}: runs must be a list of settings, as in [{{}}, {{defence.noise.sigma: [0.1, 0.3]}}]")
+    if not isinstance(grid, Mapping):
+        raise UsageError(f"{path}: grid must map keys to lists of values, as in {{model.width: [0.25, 0.5]}}")
+    for variant in variants:
+        yield from points(flattened(variant) | flattened(grid), path)
+
+
+def points(settings: Mapping[str, Any], path: Path) -> Iterator[dict[str, Any]]:
+    """The product of all lists; what is no list is the only value.
+
+    >>> list(points({"seed": 1, "train.lr": [0.1, 0.2]}, Path("a.yaml")))
+    [{'seed': 1, 'train.lr': 0.1}, {'seed': 1, 'train.lr': 0.2}]
+    """
+    for key, values in settings.items():
+        if values == []:
+            raise UsageError(f"{path}: {key} has no values: give some, or leave it out")
+    choices = [values if isinstance(values, list) else [values] for values in settings.values()]
+    for chosen in itertools.product(*choices):
+        yield dict(zip(settings, chosen, strict=True))
+
+
+def flattened(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested settings as dotted keys; an empty mapping stays, for it means something: `defence: {}` is no defence.
+
+    >>> flattened({"defence": {"noise": {"sigma": [0.1, 0.3]}}, "seed": 1})
+    {'defence.noise.sigma': [0.1, 0.3], 'seed': 1}
+    """
+    leaves: dict[str, Any] = {}
+    for key, value in tree.items():
+        nested = isinstance(value, Mapping) and value
+        leaves |= flattened(value, f"{prefix}{key}.") if nested else {f"{prefix}{key}": value}
+    return leaves
+
+
+def labels(every: Sequence[Mapping[str, Any]]) -> list[str]:
+    """In words, what tells each point from the others: the keys that not all of them share.
+
+    >>> labels([{"train.epochs": 3}, {"train.epochs": 3, "defence.noise.sigma": 0.1}])
+    ['as the base', 'defence.noise.sigma=0.1']
+    """
+    shared = [item for item in every[0].items() if all(item in settings.items() for settings in every)]
+    return [
+        ", ".join(f"{key}={value}" for key, value in settings.items() if (key, value) not in shared) or "as the base"
+        for settings in every
+    ]
+
+
+def arguments(settings: Mapping[str, Any]) -> list[str]:
+    """Settings as the command line takes them: the same door, so the same checks."""
+    return [
+        f"--{key}={value if isinstance(value, str) else json.dumps(value, default=str)}"
+        for key, value in settings.items()
+    ]
+
+
+def with_twins(experiments: Sequence[tuple[Experiment, str]], path: Path) -> list[Run]:
+    """Runs under their folders' names, each with its undefended twin where the sweep has one; these come first."""
+    twins: dict[str, str] = {}
+    seen: dict[str, str] = {}
+    for experiment, _ in experiments:
+        name, question = run_folder(experiment), run_folder(replace(experiment, name=None))
+        if question in seen:
+            raise UsageError(f"{path}: two runs have the same settings: {seen[question]} and {name}")
+        seen[question] = name
+        if not experiment.defence:
+            twins[question] = name
+    runs = []
+    for name, (experiment, label) in zip(seen.values(), experiments, strict=True):
+        bare = run_folder(replace(experiment, name=None, defence={}))
+        told = f"{label}, seed {experiment.seed}"
+        runs.append(Run(name, experiment, told, twins.get(bare) if experiment.defence else None))
+    return sorted(runs, key=lambda run: bool(run.experiment.defence))

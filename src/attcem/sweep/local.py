@@ -1,0 +1,92 @@
+"""Runs on this machine: worker processes that each do one run after the other, and are replaced when they die."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection, wait
+
+from attcem.sweep.perform import Job, Outcome
+
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+
+
+class Worker:
+    """A process and the pipe to it."""
+
+    def __init__(self, environment: dict[str, str]) -> None:
+        self.pipe: Connection
+        self.pipe, theirs = Pipe()
+        command = [sys.executable, "-m", "attcem.sweep.worker", str(theirs.fileno())]
+        self.process = subprocess.Popen(
+            command, env=environment, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+        )
+        theirs.close()
+
+    def told(self) -> Outcome:
+        """What the worker reports, or how it ended."""
+        try:
+            return self.pipe.recv()
+        except (EOFError, ConnectionError):
+            self.pipe.close()
+            return Outcome(cause=f"its process {ending(self.process.wait())}", died=True)
+
+    def close(self) -> None:
+        """End the process now."""
+        self.pipe.close()
+        self.process.kill()
+        self.process.wait()
+
+
+class Local:
+    """As many processes as cores, or as asked for; threads are shared out so that they do not fight."""
+
+    def __init__(self, jobs: int | None = None) -> None:
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        self.slots = jobs or cores
+        self.threads = max(1, cores // self.slots)
+        self.idle: list[Worker] = []
+        self.busy: dict[Connection, tuple[Worker, Job]] = {}
+
+    def start(self, job: Job) -> None:
+        """Give a job to a worker that is free."""
+        worker = self.idle.pop() if self.idle else Worker(self.environment())
+        with suppress(ConnectionError):  # it died while idle: told as if it had died at work
+            worker.pipe.send(job)
+        self.busy[worker.pipe] = worker, job
+
+    def wait(self, seconds: float) -> list[tuple[Job, Outcome]]:
+        """What has ended, after at most so many seconds."""
+        ended = []
+        ready = wait(list(self.busy), seconds)
+        for pipe in [pipe for pipe in self.busy if pipe in ready]:
+            worker, job = self.busy.pop(pipe)
+            ended.append((job, outcome := worker.told()))
+            if not outcome.died:
+                self.idle.append(worker)
+        return ended
+
+    def close(self) -> None:
+        """End all workers."""
+        for worker in [*self.idle, *(worker for worker, _ in self.busy.values())]:
+            worker.close()
+
+    def environment(self) -> dict[str, str]:
+        """Threads for each process."""
+        return dict(os.environ) | dict.fromkeys(THREADS, str(self.threads))
+
+
+def ending(code: int) -> str:
+    """How a process ended, in words.
+
+    >>> ending(-9)
+    'was killed (SIGKILL: perhaps out of memory)'
+    """
+    if code >= 0:
+        return f"ended with code {code}"
+    name = signal.Signals(-code).name
+    return f"was killed ({name}{': perhaps out of memory' if name == 'SIGKILL' else ''})"

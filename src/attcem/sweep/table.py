@@ -1,0 +1,144 @@
+"""What a sweep shows: a live table on a terminal, a line per event elsewhere."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rich.console import Group
+from rich.live import Live
+from rich.table import Table as Grid
+from rich.text import Text
+
+from attcem.progress import console, say
+from attcem.sweep.grid import Run
+from attcem.sweep.perform import LOG, Outcome
+
+NEAR = 0.05
+"""How much accuracy the best run may lack against the most accurate one."""
+
+REACHED = re.compile(r"^(epoch \d+/\d+|attack \d+ of \d+: \w+)", re.MULTILINE)
+
+
+class Table:
+    """Counts, what runs now and how far it is, the best so far, and the time left."""
+
+    def __init__(self, out: Path, *, shown: bool = True) -> None:
+        self.out, self.shown = out, shown
+        self.outcomes: dict[str, Outcome] = {}
+        self.running: dict[str, float] = {}
+        self.spent: list[float] = []
+        self.labels: dict[str, str] = {}
+        self.total, self.slots = 0, 1
+        self.live = Live(console=console, auto_refresh=False, transient=True) if shown and console.is_terminal else None
+
+    def begin(self, runs: Sequence[Run], settled: Mapping[str, Outcome], slots: int) -> None:
+        """Note what there is to do."""
+        self.outcomes, self.total, self.slots = dict(settled), len(runs), slots
+        self.labels = {run.name: run.label for run in runs}
+        before = f", {len(settled)} finished before" if settled else ""
+        say(f"{self.total} runs{before}, {slots} at a time, in {self.out}", shown=self.shown)
+
+    def started(self, name: str, attempt: int) -> None:
+        """A run has begun, or goes on."""
+        self.running[name] = time.monotonic()
+        again = f" again, attempt {attempt}" if attempt > 1 else ""
+        self.line(f"{name}: started{again} ({self.labels[name]})")
+
+    def died(self, name: str, outcome: Outcome) -> None:
+        """A run's process ended under it; it will be tried again."""
+        self.running.pop(name)
+        self.line(f"{name}: {outcome.cause}; it will go on from its last epoch or attack")
+
+    def ended(self, name: str, outcome: Outcome) -> None:
+        """A run has its result, or has failed."""
+        seconds = time.monotonic() - self.running.pop(name)
+        self.outcomes[name] = outcome
+        if outcome.cause is not None:
+            self.line(f"{name}: FAILED, {outcome.cause}; see {self.out / name / LOG}")
+            return
+        self.spent.append(seconds)
+        self.line(f"{name}: {figures(outcome)} after {seconds:.0f} s; {self.summary()}")
+
+    def line(self, text: str) -> None:
+        """A line for a log; on a terminal the table tells it."""
+        say(text, shown=self.shown and self.live is None)
+
+    def summary(self) -> str:
+        """Counts and time left."""
+        failed = sum(outcome.cause is not None for outcome in self.outcomes.values())
+        left = self.total - len(self.outcomes)
+        parts = [f"{len(self.outcomes) - failed} of {self.total} done", f"{len(self.running)} running"]
+        parts += [f"{failed} failed"] if failed else []
+        if left and self.spent:
+            mean = sum(self.spent) / len(self.spent)
+            parts.append(f"about {clock(mean * left / min(left, self.slots))} left")
+        return ", ".join(parts)
+
+    def best(self) -> tuple[str, Outcome] | None:
+        """The run that hides most among those near the highest accuracy."""
+        done = {name: o for name, o in self.outcomes.items() if o.accuracy is not None and o.mse is not None}
+        if not done:
+            return None
+        top = max(outcome.accuracy or 0.0 for outcome in done.values())
+        near = {name: outcome for name, outcome in done.items() if (outcome.accuracy or 0.0) >= top - NEAR}
+        return max(near.items(), key=lambda item: item[1].mse or 0.0)
+
+    def best_line(self) -> str:
+        """The best run in words; nothing before the first result."""
+        best = self.best()
+        if best is None:
+            return ""
+        name, outcome = best
+        return f"hides most within {NEAR} of the best accuracy: {name} ({self.labels[name]}), {figures(outcome)}"
+
+    def show(self) -> None:
+        """Redraw, on a terminal."""
+        if self.live is None:
+            return
+        if not self.live.is_started:
+            self.live.start()
+        grid = Grid("running", "settings", "reached", "time", box=None)
+        for name, since in self.running.items():
+            grid.add_row(name, self.labels[name], reached(self.out / name / LOG), clock(time.monotonic() - since))
+        self.live.update(Group(Text(self.summary()), grid, Text(self.best_line())), refresh=True)
+
+    def close(self) -> None:
+        """Take the live table down, and leave what stays: the best run, and why any failed."""
+        if self.live is not None and self.live.is_started:
+            self.live.stop()
+        say(self.summary(), shown=self.shown)
+        say(self.best_line(), shown=self.shown and self.best() is not None)
+        failed = {name: o.cause for name, o in self.outcomes.items() if o.cause is not None}
+        width = max(map(len, failed), default=0)
+        for name, cause in failed.items():
+            say(f"failed  {name:<{width}}  {cause}")
+
+
+def reached(log: Path) -> str:
+    """How far a run is, by the last lines of its log."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - 4096))
+            found = REACHED.findall(file.read().decode(errors="replace"))
+    except OSError:
+        return ""
+    return found[-1] if found else ""
+
+
+def figures(outcome: Outcome) -> str:
+    """Accuracy and leakage in a few words."""
+    return f"accuracy {outcome.accuracy:.4f}, worst MSE {outcome.mse:.5f}"
+
+
+def clock(seconds: float) -> str:
+    """Seconds as people say them.
+
+    >>> clock(75), clock(7300)
+    ('1 min 15 s', '2 h 2 min')
+    """
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
