@@ -26,7 +26,8 @@ def evaluator_for(data: Data, seen: int, progress: bool) -> Evaluator:
     known = digest(data.private, data.classes, seen)
     if known not in _TRAINED:
         path = default_root() / "evaluators" / f"{known}.safetensors"
-        _TRAINED[known] = read(path, data) or trained(path, data, seen, progress)
+        with torch.random.fork_rng():  # an audit's own draws must not depend on what lies in the cache
+            _TRAINED[known] = read(path, data) or trained(path, data, seen, progress)
     return _TRAINED[known]
 
 
