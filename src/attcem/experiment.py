@@ -31,30 +31,59 @@ def run(
     Of several processes that torchrun has started, all train, the first one audits, and the others leave before that.
     """
     from attcem.defences import build_defence
-    from attcem.train import dismiss, fit, fit_clients, is_first, refuse_processes
+    from attcem.train import dismiss, is_first
 
     folder = Path(out) if out is not None else Path("runs") / run_folder(experiment)
     guard = build_defence(experiment.defence)
-    written = yaml.safe_dump(experiment.to_dict(), sort_keys=False, allow_unicode=True)
     if is_first():
-        claim(folder, written, resume)
+        claim(folder, settings_text(experiment), resume)
     if (folder / "result.json").exists():
         dismiss()
         return Result.load(folder), folder
     data = load(experiment)
+    model = trained(experiment, guard, data, folder, resume=resume, progress=progress)
+    dismiss()
+    return audit_run(folder, experiment, (model, guard, data), progress=progress), folder
+
+
+def trained(experiment: Experiment, guard: Defence, data: Data, folder: Path, *, resume: bool, progress: bool) -> Split:
+    """The experiment's network after training in its folder, where its settings are written first."""
+    from attcem.train import fit, fit_clients, is_first, refuse_processes
+
     clients = dealt(experiment, data)  # such as cannot be are refused before anything is written
     if clients:
         refuse_processes()
     model = make_model(experiment, data)
     if is_first():
-        write_atomically(folder / "config.yaml", written.encode())
+        write_atomically(folder / "config.yaml", settings_text(experiment).encode())
     options: dict[str, Any] = {"seed": experiment.seed, "out": folder, "resume": resume, "progress": progress}
     if clients:
         fit_clients(model, guard, data, experiment.clients, experiment.train, **options)
     else:
         fit(model, guard, data, experiment.train, **options)
-    dismiss()
-    return audit_run(folder, experiment, (model, guard, data), progress=progress), folder
+    return model
+
+
+def settings_text(experiment: Experiment) -> str:
+    """The content of config.yaml."""
+    return yaml.safe_dump(experiment.to_dict(), sort_keys=False, allow_unicode=True)
+
+
+def validate(experiment: Experiment, folder: Path, *, progress: bool = True) -> Result:
+    """Train, then attack VALIDATION images in the place of test ones: what a choice of settings may look at.
+
+    No test image is read, and no result.json is written, so that these figures never stand beside tested ones.
+    """
+    from attcem.assess import audit, forget
+    from attcem.defences import build_defence
+
+    guard, data = build_defence(experiment.defence), load(experiment)
+    data = replace(data, test=data.validation)
+    model = trained(experiment, guard, data, folder, resume=True, progress=progress)
+    config = recorded(experiment, data)
+    result = audit(model, guard, data, experiment.audit, experiment=config, keep=folder / "audit", progress=progress)
+    forget(folder / "audit")
+    return result
 
 
 def audit_run(

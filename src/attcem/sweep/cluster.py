@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 from typing import Any
 
 from attcem.sweep.local import THREADS
@@ -20,8 +21,9 @@ class Cluster:
             raise ValueError("ray is not installed: pip install 'attcem[ray]', or use --engine local") from None
         self.ray = ray
         try:
+            knock(address)
             ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
-        except (ConnectionError, RuntimeError) as error:
+        except (OSError, RuntimeError) as error:
             raise ValueError(
                 f"no Ray cluster at {address!r} ({error}): start one with `ray start --head`, "
                 "or leave --address out to use this machine"
@@ -62,3 +64,10 @@ class Cluster:
         for task in self.busy:
             self.ray.cancel(task, force=True)
         self.ray.shutdown()
+
+
+def knock(address: str | None) -> None:
+    """Fail at once where nobody listens; Ray itself would try for minutes."""
+    host, _, port = (address or "").removeprefix("ray://").rpartition(":")
+    if port.isdigit():
+        socket.create_connection((host, int(port)), timeout=10).close()
