@@ -34,7 +34,7 @@ DOORS = {
     "experiment": WORDS | {"data", "models", "defences", "train", "assess", "configfile"},
     "demo": WORDS | {"experiment", "report"},
     "sweep": WORDS | {"configfile", "experiment"},
-    "tune": WORDS | {"configfile", "experiment"},
+    "tune": WORDS | {"configfile", "experiment", "sweep"},
     "explain": WORDS | {"data", "models", "defences", "experiment"},
 }
 

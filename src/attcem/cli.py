@@ -100,6 +100,21 @@ def sweep(options: argparse.Namespace, rest: list[str]) -> None:
     print(f"page          attcem report {out} --out report.html")
 
 
+def tune(options: argparse.Namespace, rest: list[str]) -> None:
+    """Search for settings that keep accuracy and hide most, judged on validation images only."""
+    from attcem.tune import figures, front, read_search, tune
+
+    base = [str(preset_paths().get(options.base, options.base)), *rest]
+    search = read_search(base, options.range, options.log_range, options.choice)
+    out = Path(options.out or Path("runs") / f"tune-{Path(options.base).stem}")
+    try:
+        study = tune(search, out, options.trials, seed=options.seed)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("finished trials and epochs are kept: the same command goes on") from None
+    for trial in front(study, options.at_accuracy):
+        print(f"{figures(*trial.values)}   {search.command(trial.params)}")
+
+
 def audit(options: argparse.Namespace, rest: list[str]) -> None:
     """Attack a trained run and write its result."""
     from attcem.attacks import SUITES
@@ -220,7 +235,7 @@ Any setting below overrides the file's:
 """
 
 
-SETTABLE = (run, sweep)
+SETTABLE = (run, sweep, tune)
 """Commands that take any setting as --key value."""
 
 
@@ -262,6 +277,16 @@ def build_parser() -> Parser:
     sweeping.add_argument("--out", help="folder for the runs (default: runs/ and the file's name)")
     sweeping.add_argument("--resume", action="store_true", help="complete what is missing")
     sweeping.add_argument("--dry-run", action="store_true", help="check everything and list the runs")
+
+    tuning = command("tune", tune)
+    tuning.add_argument("base", help="a file or preset to start from; --key value sets any setting")
+    for option in ("--range", "--log-range"):
+        tuning.add_argument(option, nargs=3, action="append", default=[], metavar=("KEY", "LOW", "HIGH"))
+    tuning.add_argument("--choice", nargs="+", action="append", default=[], metavar="KEY VALUE")
+    tuning.add_argument("--trials", type=positive, default=20, help="of all processes together (default: 20)")
+    tuning.add_argument("--at-accuracy", type=float, help="print only what hides most at this validation accuracy")
+    tuning.add_argument("--seed", type=int, default=0, help="the search's seed (default: 0)")
+    tuning.add_argument("--out", help="folder for the study, shared by all processes (default: runs/tune-…)")
 
     auditing = command("audit", audit)
     auditing.add_argument("run", help="a run's folder")

@@ -77,11 +77,13 @@ def validate(experiment: Experiment, folder: Path, *, progress: bool = True) -> 
     from attcem.assess import audit, forget
     from attcem.defences import build_defence
 
+    if experiment.clients.count > 1:
+        raise ValueError("validation images belong to no client: tune with clients.count 1")
     guard, data = build_defence(experiment.defence), load(experiment)
     data = replace(data, test=data.validation)
     model = trained(experiment, guard, data, folder, resume=True, progress=progress)
     config = recorded(experiment, data)
-    result = audit(model, guard, data, experiment.audit, experiment=config, keep=folder / "audit", progress=progress)
+    result = audit(model, guard, data, experiment.audit, experiment=config, keep=folder / "audit", progress=False)
     forget(folder / "audit")
     return result
 

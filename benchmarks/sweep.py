@@ -1,0 +1,76 @@
+"""What a sweep gains over single runs, and what its driver costs per run: stubs write a result and do nothing else."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import yaml
+
+from attcem.config import Experiment
+from attcem.files import write_atomically
+from attcem.sweep.driver import only_one, sweep
+from attcem.sweep.grid import read_sweep
+from attcem.sweep.local import Local
+from attcem.sweep.table import Table
+from attcem.types.result import SCHEMA
+from benchmarks.harness import Figure, seconds
+
+SMALL = {
+    "data": {"name": "fashion"},
+    "model": {"backbone": "vgg11_bn", "cut": 4, "width": 0.25},
+    "train": {"epochs": 1},
+    "audit": {"suite": "smoke", "images": 200},
+}
+SIGMAS = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]
+
+
+def stub(experiment: Experiment, folder: Path, *, resume: bool) -> tuple[Any, Path]:
+    """A run that takes no time."""
+    result = {"schema": SCHEMA, "accuracy": 0.5, "worst": {"mse": {"mean": 0.1}}}
+    write_atomically(folder / "result.json", json.dumps(result).encode())
+    return SimpleNamespace(accuracy=0.5, worst=SimpleNamespace(mse=0.1)), folder
+
+
+def stubs(count: int) -> None:
+    """A whole sweep of stubs: the file is read and checked, workers start, every run is started and told of."""
+    with tempfile.TemporaryDirectory() as folder:
+        path, out = Path(folder) / "grid.yaml", Path(folder) / "out"
+        path.write_text(yaml.safe_dump({"grid": {"defence.noise.sigma": [i / 1000 for i in range(count)]}}))
+        with only_one(out):
+            sweep(read_sweep(path, {}), out, Local(), Table(out, shown=False), call="benchmarks.sweep:stub")
+
+
+def eight_runs(folder: Path) -> float:
+    """How often faster a sweep of eight small runs is than the same runs as single commands, one after the other."""
+    base, grid = folder / "base.yaml", folder / "grid.yaml"
+    base.write_text(yaml.safe_dump(SMALL))
+    grid.write_text(yaml.safe_dump({"base": str(base), "grid": {"defence.noise.sigma": SIGMAS}}))
+    attcem = [sys.executable, "-m", "attcem"]
+
+    def single() -> None:
+        for sigma in SIGMAS:
+            out = folder / f"single-{sigma}"
+            command = [*attcem, "run", base, "--defence.noise.sigma", str(sigma), "--out", out]
+            subprocess.run(command, check=True, capture_output=True)
+
+    subprocess.run([*attcem, "run", base, "--out", folder / "warm"], check=True, capture_output=True)
+    swept = [*attcem, "sweep", grid, "--out", folder / "swept"]
+    return seconds(single) / seconds(lambda: subprocess.run(swept, check=True, capture_output=True))
+
+
+def figures() -> Iterator[Figure]:
+    stubs(2)
+    each = {}
+    for count in (10, 100, 1000):
+        each[count] = 1000 * seconds(lambda count=count: stubs(count)) / count
+        yield Figure(f"sweep: milliseconds per run, {count} stubs", each[count], 50, at_least=False)
+    yield Figure("sweep: cost of a run among 1,000 / among 100", each[1000] / each[100], 1.5, at_least=False)
+    with tempfile.TemporaryDirectory() as folder:
+        yield Figure("sweep: eight single runs / one sweep of them", eight_runs(Path(folder)), 1.7, at_least=True)

@@ -1,0 +1,188 @@
+"""Search for settings with Optuna: accuracy against leakage, both on validation images; processes share one study."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attcem.config import Experiment
+from attcem.configfile import UsageError, parse_experiment
+from attcem.experiment import run_folder, validate
+from attcem.progress import say
+from attcem.sweep.driver import only_one
+from attcem.sweep.grid import arguments
+
+if TYPE_CHECKING:
+    from optuna import Study
+    from optuna.distributions import BaseDistribution
+    from optuna.trial import FrozenTrial, Trial
+
+
+@dataclass(frozen=True)
+class Search:
+    """What is searched: a base as `[FILE] --key value …`, and the range or the choices of each dotted key."""
+
+    base: Sequence[str]
+    space: Mapping[str, BaseDistribution]
+
+    def experiment(self, values: Mapping[str, Any]) -> Experiment:
+        """The experiment with these values."""
+        return parse_experiment([*self.base, *arguments(values)])
+
+    def command(self, values: Mapping[str, Any]) -> str:
+        """What to type for a run with these values, which is then judged on test images."""
+        return shlex.join(["attcem", "run", *self.base, *arguments(values)])
+
+
+def read_search(
+    base: Sequence[str],
+    ranges: Sequence[Sequence[str]],
+    log_ranges: Sequence[Sequence[str]],
+    choices: Sequence[Sequence[str]],
+) -> Search:
+    """The search of a command line; both ends of a range, and every choice, are checked as settings."""
+    try:
+        from optuna.distributions import CategoricalDistribution
+    except ImportError:
+        raise ValueError("optuna is not installed: pip install 'attcem[tune]'") from None
+    space: dict[str, BaseDistribution] = {}
+    for key, *values in choices:
+        if not values:
+            raise UsageError(f"--choice {key} needs values, as in --choice model.activation tanh sigmoid")
+        for value in values:
+            parse_experiment([*base, f"--{key}={value}"])
+        space[key] = CategoricalDistribution(values)
+    for given, log in ((ranges, False), (log_ranges, True)):
+        space |= {key: distribution(base, key, low, high, log=log) for key, low, high in given}
+    if not space:
+        raise UsageError("nothing to search: add --range, --log-range or --choice")
+    return Search(base, space)
+
+
+def distribution(base: Sequence[str], key: str, low: str, high: str, *, log: bool) -> BaseDistribution:
+    """A range of fractions, or of whole numbers where the setting takes no others."""
+    from optuna.distributions import FloatDistribution, IntDistribution
+
+    for end in (low, high):
+        parse_experiment([*base, f"--{key}={end}"])
+    try:
+        first, last = float(low), float(high)
+    except ValueError:
+        raise UsageError(f"the range of {key} needs two numbers, not {low!r} and {high!r}: or use --choice") from None
+    if not first < last or (log and first <= 0):
+        raise UsageError(f"the range of {key} must rise{' from above zero' if log else ''}, not from {low} to {high}")
+    try:
+        parse_experiment([*base, f"--{key}={first + 0.37 * (last - first) + 1e-3}"])
+    except UsageError:
+        return IntDistribution(int(low), int(high), log=log)
+    return FloatDistribution(first, last, log=log)
+
+
+def tune(search: Search, out: Path, trials: int, *, seed: int = 0, progress: bool = True) -> Study:
+    """Try settings until the study has so many trials, those of other processes included; then tell what was found.
+
+    A trial is trained in a folder named by its settings: one whose process died is tried again from its last epoch.
+    """
+    from optuna.trial import TrialState
+
+    study = open_study(search, out, seed)
+    while True:
+        with contextlib.ExitStack() as held:
+            with turn(out):
+                adopt(study, search, out)
+                if (
+                    sum(trial.state != TrialState.FAIL or "cause" in trial.user_attrs for trial in study.trials)
+                    >= trials
+                ):
+                    return study
+                trial = study.ask(dict(search.space))
+                experiment = search.experiment(trial.params)
+                folder = out / run_folder(experiment)
+                held.enter_context(only_one(folder))
+            say(f"trial {trial.number}: {told(trial.params)}", shown=progress)
+            attempt(study, trial, experiment, folder, progress)
+
+
+def attempt(study: Study, trial: Trial, experiment: Experiment, folder: Path, progress: bool) -> None:
+    """One trial; settings that cannot be trained are a trial that failed."""
+    from optuna.trial import TrialState
+
+    try:
+        found = validate(experiment, folder, progress=progress)
+    except ValueError as error:
+        trial.set_user_attr("cause", str(error))
+        study.tell(trial, state=TrialState.FAIL)
+        say(f"trial {trial.number}: failed, {error}", shown=progress)
+        return
+    study.tell(trial, [found.accuracy, float(found.worst.mse)])
+    say(f"trial {trial.number}: {figures(found.accuracy, found.worst.mse)}", shown=progress)
+
+
+def open_study(search: Search, out: Path, seed: int) -> Study:
+    """The study in a folder, new or as it stands; one of another search is refused."""
+    import optuna
+    from optuna.storages import JournalStorage
+    from optuna.storages.journal import JournalFileBackend
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    out.mkdir(parents=True, exist_ok=True)
+    with turn(out):
+        study = optuna.create_study(
+            storage=JournalStorage(JournalFileBackend(str(out / "study.journal"))),
+            study_name="attcem",
+            directions=["maximize", "maximize"],
+            load_if_exists=True,
+        )
+        study.sampler = optuna.samplers.TPESampler(seed=seed + len(study.trials))
+        wanted = f"{shlex.join(search.base)}: {dict(sorted(search.space.items()))}"
+        if study.user_attrs.setdefault("search", wanted) != wanted:
+            raise ValueError(f"{out} holds another search ({study.user_attrs['search']}): choose another --out")
+        study.set_user_attr("search", wanted)
+    return study
+
+
+@contextlib.contextmanager
+def turn(out: Path) -> Iterator[None]:
+    """One process at a time: between choosing a trial and holding its folder nobody may take it for abandoned."""
+    with (out / ".turn.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def adopt(study: Study, search: Search, out: Path) -> None:
+    """Queue again every trial that runs in no process any more."""
+    from optuna.trial import TrialState
+
+    for trial in study.get_trials(states=[TrialState.RUNNING]):
+        with contextlib.suppress(ValueError), only_one(out / run_folder(search.experiment(trial.params))):
+            study.tell(trial.number, state=TrialState.FAIL)
+            study.enqueue_trial(trial.params)
+
+
+def front(study: Study, at_accuracy: float | None = None) -> list[FrozenTrial]:
+    """Trials that no other beats in both figures, most accurate first; or the one that hides most at an accuracy."""
+    best = sorted(study.best_trials, key=lambda trial: -trial.values[0])
+    if at_accuracy is None:
+        return best
+    enough = [trial for trial in best if trial.values[0] >= at_accuracy]
+    if not enough:
+        reached = best[0].values[0] if best else float("nan")
+        raise ValueError(f"no trial reaches a validation accuracy of {at_accuracy}: the best has {reached:.4f}")
+    return enough[-1:]
+
+
+def told(values: Mapping[str, Any]) -> str:
+    """Values in words."""
+    return ", ".join(
+        f"{key}={value:.4g}" if isinstance(value, float) else f"{key}={value}" for key, value in values.items()
+    )
+
+
+def figures(accuracy: float, mse: float) -> str:
+    """Accuracy and leakage in a few words."""
+    return f"validation accuracy {accuracy:.4f}, worst MSE {mse:.5f}"
