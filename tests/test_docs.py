@@ -5,37 +5,27 @@ import importlib
 import pkgutil
 import re
 import runpy
+import shlex
 from pathlib import Path
 
 import pytest
 
 import attcem
-import attcem.assess
-import attcem.data
-from attcem.attacks import SUITES
-from attcem.cli import SETTABLE, build_parser
+from attcem.cli import SETTABLE, build_parser, main
 from attcem.configfile import parse_experiment
 from attcem.listing import preset_paths, sweep_paths
 from attcem.sweep.grid import read_sweep
+from tests.docs.pages import ROOT, code, read
+from tests.docs.quickly import shorten
 
-ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 MODULES = [name for _, name, _ in pkgutil.walk_packages(attcem.__path__, "attcem.") if not name.endswith("__main__")]
-
-
-def blocks(page: Path, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture
 def quickly(monkeypatch, small, tmp_path):
     """Everything as written, on a slice of the data and with the shortest suite, in a folder of its own."""
-    for module in (attcem, attcem.data):
-        monkeypatch.setattr(module, "load_data", lambda *_, **__: small, raising=False)
-    for suite in SUITES:
-        monkeypatch.setitem(SUITES, suite, SUITES["smoke"])
-        monkeypatch.setitem(attcem.assess.SEEN, suite, 4_000)
-    monkeypatch.setattr(attcem.assess, "PROBED", ())
+    shorten(monkeypatch, small)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -43,12 +33,23 @@ def quickly(monkeypatch, small, tmp_path):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_python_blocks_run_from_top_to_bottom(page, quickly):
     names: dict = {}
-    for block in blocks(page, "python"):
+    for block in code(page, "python"):
         exec(compile(block, str(page), "exec"), names)
 
 
+def test_commands_of_the_page_on_own_data_run(quickly):
+    """In the order of the page: its Python writes the data that its commands read."""
+    page, names = ROOT / "docs" / "own-model.md", {}
+    for language, block in read(page).fences:
+        if language == "python" and "split(" not in block:
+            exec(compile(block, str(page), "exec"), names)
+        for line in block.splitlines() if language == "sh" else ():
+            assert main(shlex.split(line)[1:]) == 0
+    assert len(list(quickly.glob("runs/*/result.json"))) == 2
+
+
 def test_the_readme_example_is_short_and_writes_its_page(quickly):
-    example = blocks(ROOT / "README.md", "python")[0]
+    example = code(ROOT / "README.md", "python")[0]
     assert len([line for line in example.splitlines() if line.strip()]) <= 12
     exec(compile(example, "README.md", "exec"), {})
     assert (quickly / "report.html").stat().st_size > 10_000
@@ -57,7 +58,7 @@ def test_the_readme_example_is_short_and_writes_its_page(quickly):
 COMMANDS = [
     (page.name, line.partition("#")[0].strip())
     for page in PAGES
-    for block in blocks(page, "sh")
+    for block in code(page, "sh")
     for line in block.splitlines()
     if line.startswith("attcem ")
 ]
@@ -78,7 +79,7 @@ def test_there_are_commands_to_check_and_make_targets_exist():
     assert len(COMMANDS) >= 5
     targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     for page in PAGES:
-        assert set(re.findall(r"^make (\w+)", "\n".join(blocks(page, "sh")), re.MULTILINE)) <= targets
+        assert set(re.findall(r"^make (\w+)", "\n".join(code(page, "sh")), re.MULTILINE)) <= targets
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -97,9 +98,3 @@ def test_the_readme_tree_names_what_is_there():
     for path in (ROOT / "src" / "attcem").iterdir():
         if not path.name.startswith(("_", "py.")) and path.name != "__pycache__":
             assert path.name in readme, f"{path.name} is missing from the README's file tree"
-
-
-def test_links_between_pages_lead_somewhere():
-    for page in PAGES:
-        for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", page.read_text()):
-            assert (page.parent / target).exists(), f"{page.name} links to {target}"

@@ -1,0 +1,79 @@
+"""Every command of the tutorial, run by a shell from `git clone` to the last page, as a newcomer would."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import ROOT, code
+
+PAGE = ROOT / "docs" / "tutorial.md"
+
+PYTHON3 = """\
+#!/bin/sh
+# The interpreter of the tests; an environment that it makes holds the program as it is installed here.
+if [ "$1 $2" = "-m venv" ]; then
+    mkdir -p "$3/bin" && cp "{bin}/environment/"* "$3/bin"
+else
+    exec "{python}" "$@"
+fi
+"""
+ATTCEM = '#!/bin/sh\nPYTHONPATH="{root}" exec "{python}" -m tests.docs.quickly "$@"\n'
+ACTIVATE = 'PATH="$PWD/.venv/bin:$PATH"\n'
+
+
+def put(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+
+
+@pytest.fixture
+def newcomer(tmp_path) -> dict[str, str]:
+    """A shell's environment in which installing costs nothing and runs take seconds."""
+    binaries, python = tmp_path / "bin", sys.executable
+    put(binaries / "python3", PYTHON3.format(bin=binaries, python=python))
+    put(binaries / "environment" / "python", f'#!/bin/sh\nexec "{python}" "$@"\n')
+    put(binaries / "environment" / "pip", "#!/bin/sh\n")
+    put(binaries / "environment" / "attcem", ATTCEM.format(root=ROOT, python=python))
+    put(binaries / "environment" / "activate", ACTIVATE)
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        put(tmp_path / "origin" / name, (ROOT / name).read_text())
+    shutil.copytree(ROOT / "experiments", tmp_path / "origin" / "experiments")
+    put(tmp_path / "gitconfig", "[user]\nname = newcomer\nemail = newcomer@example.org\n")
+    shell = os.environ | {
+        "PATH": f"{binaries}{os.pathsep}{os.environ['PATH']}",
+        "GIT_CONFIG_GLOBAL": str(tmp_path / "gitconfig"),
+        "REPOSITORY": str(tmp_path / "origin"),
+        "OMP_NUM_THREADS": "1",
+    }
+    shell = {
+        name: value for name, value in shell.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "GIT_DIR", "PYTHON")
+    }
+    for command in ("git init -q", "git add -A", "git commit -q -m origin"):
+        subprocess.run(command.split(), cwd=tmp_path / "origin", env=shell, check=True)
+    return shell
+
+
+@pytest.mark.skipif(not (shutil.which("git") and shutil.which("make")), reason="the tutorial begins with git and make")
+def test_the_tutorial_runs_from_clone_to_comparison(newcomer, tmp_path):
+    script = "\n".join(["set -eux", *code(PAGE, "sh")])
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=tmp_path, env=newcomer, capture_output=True, text=True, timeout=1200
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    clone = tmp_path / "attcem"
+    for page in ("runs/demo/report.html", "mine.html"):
+        assert "mean image" in (clone / page).read_text()
+    assert {path.parent.name for path in clone.glob("runs/mine/*/result.json")} >= {"none", "noise-0.3", "bound-3"}
+    assert "worst-case MSE at accuracy" in done.stdout
+
+
+def test_the_tutorial_shows_what_its_commands_print():
+    """Lines of the sample output begin as the program's own do: the numbers are those of one real run."""
+    shown = "".join(code(PAGE, "text"))
+    for line in ("accuracy ", "worst MSE ", "(mean image ", "flag: ", "worst-case MSE at accuracy", "verdict"):
+        assert line in shown
