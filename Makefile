@@ -19,8 +19,10 @@ lint: .venv/installed-dev
 bench: .venv/installed-dev    ## speed as ratios in one run, with thresholds
 	$(BIN)/python -m benchmarks
 
-docs: .venv/installed-dev     ## every code block of README and docs, executed
-	$(BIN)/pytest tests/test_docs.py
+docs: .venv/installed-dev     ## runs every block of README and docs, checks links, builds site/
+	$(BIN)/pytest tests/test_docs.py tests/docs
+	$(BIN)/python -m tests.docs.links
+	$(BIN)/sphinx-build -q -W --keep-going -d site/.read docs site
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "attcem needs Python 3.11 or newer: make PYTHON=python3.12")'

@@ -14,6 +14,7 @@ project_copyright = "MIT licence"
 extensions = ["myst_parser", "reference"]
 source_suffix = {".md": "markdown"}
 root_doc = "index"
+python_maximum_signature_line_length = 110
 myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence"]
 pygments_style, pygments_dark_style = "tango", "monokai"

@@ -34,7 +34,7 @@ class Reference(SphinxDirective):
 def describe_module(name: str) -> Iterator[str]:
     """What a module says of itself, then its public names."""
     module = import_module(name)
-    yield from (f"**`{name}`.** {(module.__doc__ or '').strip()}", "")
+    yield from (f"**`{name}`.** {(module.__doc__ or '').strip().removeprefix(f'{name}: ')}", "")
     for member in public(module):
         thing = getattr(module, member)
         if inspect.isclass(thing) or inspect.isfunction(thing):
@@ -54,16 +54,24 @@ def describe(path: str, thing: Any) -> Iterator[str]:
     if kind == "class":
         for name, method in vars(thing).items():
             if inspect.isfunction(method) and not name.startswith("_") and inspect.getdoc(method):
-                yield from (f"::::{{py:method}} {name}{shown(method)}", "", *docstring(method), "", "::::", "")
+                yield from (
+                    f"::::{{py:method}} {name}{shown(method, method=True)}",
+                    "",
+                    *docstring(method),
+                    "",
+                    "::::",
+                    "",
+                )
     yield from (":::::", "")
 
 
-def shown(thing: Any) -> str:
+def shown(thing: Any, *, method: bool = False) -> str:
     """The signature in one line; none where there is none to see."""
     try:
-        return stringify_signature(signature(thing, bound_method=False), show_annotation=not inspect.isclass(thing))
+        found = signature(thing, bound_method=method)
     except (TypeError, ValueError):
         return ""
+    return stringify_signature(found, show_annotation=not inspect.isclass(thing), unqualified_typehints=True)
 
 
 def docstring(thing: Any) -> Iterator[str]:
