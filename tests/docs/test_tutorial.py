@@ -62,7 +62,7 @@ def newcomer(tmp_path) -> dict[str, str]:
 def test_the_tutorial_runs_from_clone_to_comparison(newcomer, tmp_path):
     script = "\n".join(["set -eux", *code(PAGE, "sh")])
     done = subprocess.run(
-        ["bash", "-c", script], cwd=tmp_path, env=newcomer, capture_output=True, text=True, timeout=1200
+        ["bash", "-c", script], cwd=tmp_path, env=newcomer, capture_output=True, text=True, timeout=3600
     )
     assert done.returncode == 0, done.stderr[-3000:]
     clone = tmp_path / "attcem"
