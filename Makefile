@@ -37,4 +37,4 @@ docs: .venv/installed-dev     ## runs every block of README and docs, checks lin
 	touch .venv/installed $@
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv site .mypy_cache .ruff_cache .pytest_cache
