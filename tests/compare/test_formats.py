@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from attcem.compare import FORMATS, read_runs
+from attcem.compare import FORMATS, comparison_tables, read_runs
 from attcem.compare.tables import in_latex
 from tests.compare.planted import BOUND, made, planted, quickly, row
 
@@ -88,3 +88,14 @@ def test_runs_are_found_at_any_depth_and_read_once(tmp_path):
     assert row(quickly(runs, at_accuracy=0.65), BOUND).difference == pytest.approx(0.005, abs=1e-6)
     with pytest.raises(ValueError, match=r"nowhere holds no result\.json: make runs first"):
         read_runs([tmp_path / "nowhere"])
+
+
+def test_a_page_gets_a_table_per_question_whose_lines_know_their_runs():
+    runs = planted(0.005, seeds=2)
+    other = made({}, 0.9, 0.02, data={"name": "cifar10", "seed": 0})
+    ours, alone = comparison_tables([other, *runs], draws=400)[::-1]
+    assert [line.cells[0] for line in ours.lines] == ["noise", BOUND]
+    assert all("bound" in runs[place - 1].config["defence"] for place in ours.lines[1].runs)
+    assert len(ours.lines[1].runs) == 6 and len(ours.heading) == len(ours.lines[0].cells)
+    assert "hides more" in ours.lines[1].cells[-1]
+    assert "cifar10" in alone.title and not alone.lines and "needs two defences" in alone.notes[0]

@@ -12,7 +12,7 @@ from attcem.assess.evaluators import evaluator_for
 from attcem.assess.finished import Finished, forget
 from attcem.assess.judge import Judge
 from attcem.assess.promises import below_the_floor, promises
-from attcem.assess.record import SHOWN, describe_experiment, gallery, provenance, training_flags, training_record
+from attcem.assess.record import describe_experiment, gallery, provenance, shown, training_flags, training_record
 from attcem.assess.stages import stages
 from attcem.assess.suite import allowed, run_probes, run_suite
 from attcem.attacks import BASELINES, PROBED, SUITES, VERSIONS, Reconstruction
@@ -69,12 +69,13 @@ def audit(
         guesses = {name: Reconstruction(guess(asking, truth.y)) for name, guess in BASELINES.items()}
         for name, guess in guesses.items():
             judge.score(name, guess.images)
-        kept = Finished(None if keep is None else Path(keep), view, config.seed)
-        guesses |= run_suite(suite, view, judge, kept, seed=config.seed, progress=progress)
+        finished = Finished(None if keep is None else Path(keep), view, config.seed)
+        guesses |= run_suite(suite, view, judge, finished, seed=config.seed, progress=progress)
         probes = run_probes(config, view, truth, data) if thorough else {}
         promised = promises(model, guard, data, twin) if thorough else {}
         by_stage = stages(model, guard, data, truth, seed=config.seed) if config.suite in STAGED else {}
     scored = judge.verdict(suite, data.class_names)
+    kept = shown(truth, judge.scores["worst"]["mse"])
     evidence = Evidence(
         suite,
         guesses,
@@ -95,8 +96,9 @@ def audit(
         skipped=skipped,
         probes=probes,
         curves=curves(suite, judge.mean) | ({"stages": by_stage} if by_stage else {}),
-        labels=[data.class_names[int(y)] for y in truth.y[:SHOWN]],
-        gallery=gallery(truth, guesses),
+        labels=[data.class_names[int(y)] for y in truth.y[kept]],
+        shown=kept,
+        gallery=gallery(truth, guesses, judge.closest, kept),
         **scored,
         **training_record(model, view.targets, config.seed),
         **provenance(),

@@ -28,6 +28,8 @@ class Judge:
         self.pixels = truth.pixels()
         self.metrics = {name: metric for name, metric in METRICS.items() if metric.fits(self.pixels)}
         self.scores: dict[str, dict[str, Float[Tensor, " n"]]] = {}
+        self.closest: list[str] = []
+        """For each image the attack whose MSE is lowest, once the worst case is known."""
 
     def score(self, name: str, guess: Float[Tensor, "m c h w"]) -> None:
         """Score one attack's pictures of the first images with every metric."""
@@ -77,6 +79,8 @@ class Judge:
             stacked = torch.stack([self.scores[name][metric] for name in attacks])
             stacked = stacked.nan_to_num(nan=-torch.inf if higher else torch.inf)
             self.scores["worst"][metric] = stacked.amax(0) if higher else stacked.amin(0)
+            if metric == "mse":
+                self.closest = [attacks[i] for i in stacked.argmin(0).tolist()]
         return self.summary("worst")
 
     def higher_is_better(self, metric: str) -> bool:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import platform
 import subprocess
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Float, UInt8
 from torch import Tensor
 
 from attcem.attacks import Reconstruction
@@ -21,7 +23,11 @@ from attcem.train import caveat
 from attcem.types import Images
 
 SHOWN = 10
-"""Pictures kept for the gallery."""
+"""So many pictures are kept of every attack."""
+KEPT, ROOM = 256, 2**21
+"""So many pictures are kept of the worst case, or as many as fit in this many bytes."""
+EXTREMES = 3
+"""Of all attacked images, so many that leak most, least, and in the middle are kept as well."""
 
 
 def training_flags(model: Split, guard: Defence) -> list[str]:
@@ -67,15 +73,29 @@ def costs(model: Split, targets: Tensor) -> dict[str, float]:
     }
 
 
-def gallery(truth: Images, guesses: dict[str, Reconstruction]) -> dict[str, np.ndarray]:
-    """The first few pictures: the originals and every guess; an attack that made fewer is left out."""
-    rows = {"original": truth[:SHOWN].x.numpy()}
-    for name, guess in guesses.items():
-        if len(guess.images) < len(rows["original"]):
-            continue
-        pictures = (guess.images[:SHOWN].cpu().clamp(0, 1) * 255).round().to(torch.uint8)
-        rows[name] = pictures.permute(0, 2, 3, 1).numpy()
-    return rows
+def shown(truth: Images, mse: Float[Tensor, " n"]) -> list[int]:
+    """Which attacked images are kept as pictures: the first so many, and the ends and the middle of all by leak."""
+    first = min(len(truth), KEPT, max(SHOWN, ROOM // truth.x[0].numel()))
+    order, few = mse.argsort(stable=True).tolist(), min(EXTREMES, len(truth))
+    middle = (len(order) - few) // 2
+    return list(dict.fromkeys([*range(first), *order[:few], *order[middle : middle + few], *order[-few:]]))
+
+
+def gallery(
+    truth: Images, guesses: Mapping[str, Reconstruction], closest: Sequence[str], kept: Sequence[int]
+) -> dict[str, np.ndarray]:
+    """Originals, each one's closest reconstruction, and the first few of every guess that made as many."""
+    few = min(SHOWN, len(truth))
+    worst = torch.stack([guesses[closest[i]].images[i].cpu() for i in kept])
+    rows = {name: guess.images[:few] for name, guess in guesses.items() if len(guess.images) >= few}
+    return {"original": truth.x[list(kept)].numpy()} | {
+        name: eight_bit(pictures) for name, pictures in (rows | {"worst": worst}).items()
+    }
+
+
+def eight_bit(pictures: Float[Tensor, "n c h w"]) -> UInt8[np.ndarray, "n h w c"]:
+    """Pictures in [0,1] as a file keeps them."""
+    return (pictures.cpu().clamp(0, 1) * 255).round().to(torch.uint8).permute(0, 2, 3, 1).numpy()
 
 
 def describe_experiment(model: Split, guard: Defence, data: Data, config: AuditConfig) -> dict[str, Any]:

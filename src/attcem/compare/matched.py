@@ -38,6 +38,8 @@ class Comparison:
     reference: str
     area_span: Span | None
     rows: tuple[Row, ...]
+    members: Mapping[str, tuple[int, ...]]
+    """Defence → the places of its runs among those given."""
 
 
 def compare(
@@ -79,7 +81,9 @@ def compare(
         _row(curve, reference, metric, scores[curve.name], corrected.get(curve.name), span, (draws, seed))
         for curve in curves
     ]
-    return Comparison(_flags(runs, curves), metric, accuracy, chosen, reference.name, span, tuple(rows))
+    places = {id(run): place for place, run in enumerate(runs)}
+    members = {curve.name: tuple(places[id(run)] for run in curve.own) for curve in curves}
+    return Comparison(_flags(runs, curves), metric, accuracy, chosen, reference.name, span, tuple(rows), members)
 
 
 def _reference(curves: Sequence[Curve], against: str | None) -> Curve:

@@ -6,13 +6,14 @@ import csv
 import io
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from attcem.compare.matched import Comparison
 from attcem.compare.rows import Row
 from attcem.metrics import METRICS
+from attcem.types import Line, Table
 
 DIGITS = {"mse": 5, "psnr": 2, "ssim": 4}
 HEADINGS = (
@@ -80,6 +81,13 @@ def cells(row: Row, metric: str) -> list[str]:
         _spread(row.area, row.area_std, digits),
         "; ".join([row.verdict, *row.notes, *["flagged"] * row.flagged]),
     ]
+
+
+def as_table(comparison: Comparison, title: str, places: Sequence[int]) -> Table:
+    """The same lines for a page; `places` are those of the compared runs among the page's."""
+    heading, *lines = _grid(comparison)
+    runs = [tuple(places[i] for i in comparison.members[row.defence]) for row in comparison.rows]
+    return Table(title, tuple(opening(comparison)), tuple(heading), tuple(map(Line, map(tuple, lines), runs)))
 
 
 def _number(value: float, form: str) -> str:

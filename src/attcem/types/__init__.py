@@ -3,6 +3,7 @@
 from attcem.types.images import Batch, Images, Latent, Released
 from attcem.types.result import SCHEMA, Explanation, Result
 from attcem.types.scores import Scores, Summary
+from attcem.types.table import Line, Table
 from attcem.types.view import Device, Oracle, Recording, View
 
 __all__ = [
@@ -12,11 +13,13 @@ __all__ = [
     "Explanation",
     "Images",
     "Latent",
+    "Line",
     "Oracle",
     "Recording",
     "Released",
     "Result",
     "Scores",
     "Summary",
+    "Table",
     "View",
 ]

@@ -82,9 +82,11 @@ class Result:
     """Where several trained together: each victim's images, classes, accuracy and worst case on its mix of classes."""
     labels: list[str] = field(default_factory=list)
     """Class names of the pictures in `gallery`, in order."""
+    shown: list[int] = field(default_factory=list)
+    """Which of the attacked images these are, as places in `per_image`; the first so many where it is empty."""
     schema: str = SCHEMA
     gallery: dict[str, UInt8[np.ndarray, "n h w c"]] = field(default_factory=dict, repr=False)
-    """Row name → the same few test pictures: `original`, one row per attack, one per baseline."""
+    """Row name → test pictures: `original`; `worst`, the closest reconstruction of each; the first few per attack."""
     per_image: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
     """`attack/metric` → one value per attacked test image."""
     diagnostics: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
@@ -135,10 +137,11 @@ class Result:
             data[table] = {name: Scores.from_json(scores) for name, scores in data[table].items()}
         data["worst"] = Scores.from_json(data["worst"])
         result = cls(**data)
-        for path in sorted((folder / "images").glob("*.png")):
-            strip = np.asarray(Image.open(path))
+        strips = {path.stem: np.asarray(Image.open(path)) for path in sorted((folder / "images").glob("*.png"))}
+        width = max((strip.shape[1] for strip in strips.values()), default=0) // max(1, len(result.labels))
+        for name, strip in strips.items():
             strip = strip[..., None] if strip.ndim == 2 else strip
-            result.gallery[path.stem] = np.stack(np.split(strip, max(1, len(result.labels)), axis=1))
+            result.gallery[name] = np.stack(np.split(strip, strip.shape[1] // width, axis=1))
         result.explanations = Explanation.read(folder / "explain")
         if (folder / "diagnostics.npz").exists():
             with np.load(folder / "diagnostics.npz") as arrays:
