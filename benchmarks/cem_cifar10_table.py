@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from attcem.report.charts import Frame, axes, span, tag, ticks
 from attcem.report.numbers import is_number, mean, spread
 from attcem.report.settings import defences, differences
 from benchmarks.cem_cifar10 import GRID, RESULTS
+from benchmarks.svg import Frame, axes, span, tag, ticks
 
 PAGE, FIGURE = Path("docs/results.md"), Path("docs/images/cem-cifar10.svg")
 BEGIN, END = "<!-- generated: begin -->", "<!-- generated: end -->"

@@ -149,14 +149,17 @@ def explain_run(options: argparse.Namespace, rest: list[str]) -> None:
 
 def report(options: argparse.Namespace, rest: list[str]) -> None:
     """One HTML page from one or more runs."""
+    from attcem.compare import comparison_tables
+
     if options.live:
         from attcem.report.live import live
 
-        live(options.runs, options.port)
+        live(options.runs, options.port, comparison_tables)
         return
     from attcem.report import load_results, write_report
 
-    print(f"open {write_report(load_results(options.runs), options.out)}")
+    results = load_results(options.runs)
+    print(f"open {write_report(results, options.out, comparison_tables(results))}")
 
 
 def figures(options: argparse.Namespace, rest: list[str]) -> None:

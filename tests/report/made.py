@@ -53,3 +53,74 @@ def make_result(
         gallery=others | ({"original": originals} if pictures else {}),
         per_image={f"{name}/mse": rng.uniform(0.5, 1.5, 64) * mse for name in ("decoder", "ridge")},
     )
+
+
+def rich_result(*, pictures: int = 40, size: int = 16, attacked: int = 60, epochs: int = 6, **options: Any) -> Result:
+    """A result with everything a standard audit and a surrogate's training leave behind."""
+    run = make_result(pictures=0, epochs=0, **options)
+    rng = np.random.default_rng(run.seed)
+    strength = float(run.worst.mse) / 0.08
+    truth = shapes(attacked, size)
+    hardness = np.random.default_rng(1).uniform(0.4, 1.6, attacked)
+    for name, level in (("decoder", 1.1 * run.worst.mse), ("ridge", 1.5 * run.worst.mse), ("mean_image", 0.08)):
+        mse = level * hardness * (rng.uniform(0.9, 1.1, attacked) if name != "mean_image" else 1)
+        run.per_image |= {f"{name}/mse": mse, f"{name}/ssim": np.exp(-mse / 0.03)}
+    for metric, best in (("mse", np.minimum), ("ssim", np.maximum)):
+        run.per_image[f"worst/{metric}"] = best(run.per_image[f"decoder/{metric}"], run.per_image[f"ridge/{metric}"])
+    average = np.broadcast_to(truth.mean(0), truth.shape)
+    rebuilt = (1 - strength) * truth + strength * average + rng.normal(0, 12, truth.shape)
+    run.gallery = {
+        "original": truth[:pictures].astype(np.uint8),
+        "worst": rebuilt[:pictures].clip(0, 255).astype(np.uint8),
+        "decoder": rebuilt[:10].clip(0, 255).astype(np.uint8),
+        "mean_image": average[:10].astype(np.uint8),
+    }
+    run.shown, run.labels = list(range(pictures)), [CLASSES[i % len(CLASSES)] for i in range(pictures)]
+    run.per_class = {
+        name: {"mse": run.worst.mse * (0.7 + 0.06 * i), "ssim": 0.6 - 0.02 * i, "n": 6}
+        for i, name in enumerate(CLASSES)
+    }
+    run.curves = {
+        "repeats": {"1": run.worst.mse, "4": run.worst.mse * 0.8, "16": run.worst.mse * 0.7},
+        "pairs": {"100": run.worst.mse * 2, "1000": run.worst.mse * 1.4, "all": run.worst.mse},
+        "stages": {"before_bottleneck": run.worst.mse / 4, "clean": run.worst.mse / 2, "released": run.worst.mse},
+    }
+    run.probes = {"reidentify": {"top1": {"mean": 0.4, "p05": 0, "p95": 1, "n": 60, "chance": 0.02}}}
+    run.cost |= {"step_ms": 20 + 10 * strength, "surrogate_share": 0.2, "params_device": 12345, "params_cloud": 1234567}
+    run.bounds = {"rate": None, "why": "no noise: no bound"}
+    if run.config["defence"]:
+        fano = {"candidates": [100, 10_000], "queries": [1, 1], "success": [1.0, 0.83], "vacuous": [True, False]}
+        floors = {"mse_floor_estimate": run.worst.mse / 3, "fisher": {"mse": run.worst.mse / 5}, "relative_floor": 1.4}
+        run.bounds = {"rate_nats": 41.5, "fano": fano} | floors
+        run.diagnostics = {
+            "gated/dim_gate_histogram": rng.dirichlet(np.ones(16), epochs),
+            "gated/slot_mass": rng.dirichlet(np.ones(8), epochs),
+        }
+    run.history = [history_row(epoch, bool(run.config["defence"])) for epoch in range(1, epochs + 1)]
+    return run
+
+
+def history_row(epoch: int, defended: bool) -> dict[str, float]:
+    row = {"epoch": epoch, "lr": 0.01 / epoch, "loss": 2 / epoch, "val_loss": 2.2 / epoch, "penalty": 0.0}
+    row |= {"accuracy": 1 - 0.9 / epoch, "val_accuracy": 1 - 0.95 / epoch}
+    if not defended:
+        return row
+    seen = {"intra_mse": 0.02 / epoch, "dim_gate": 0.5 / epoch, "snr_gate": 0.4, "class_gate": 0.7}
+    shut = {"penalty": 0.3 / epoch, "penalty_weight": min(1.0, epoch / 3), "shut_off": float(epoch > 4)}
+    return row | shut | {f"gated/{name}": value for name, value in seen.items()}
+
+
+def shapes(count: int, size: int) -> np.ndarray:
+    """Discs of different places, sizes and shades, (n h w 1): pictures that compress as pictures do."""
+    rng = np.random.default_rng(0)
+    across, down = np.meshgrid(np.linspace(0, 1, size), np.linspace(0, 1, size))
+    found = []
+    for _ in range(count):
+        x, y, radius, shade = (
+            rng.uniform(0.25, 0.75),
+            rng.uniform(0.25, 0.75),
+            rng.uniform(0.1, 0.4),
+            rng.uniform(90, 250),
+        )
+        found.append(shade / (1 + np.exp(40 * (np.hypot(across - x, down - y) - radius))))
+    return np.stack(found)[..., None]

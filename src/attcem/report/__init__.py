@@ -1,6 +1,6 @@
 """The report: reads results, writes one HTML page that a stranger and a researcher can both read."""
 
 from attcem.report.load import load_results
-from attcem.report.page import write_report
+from attcem.report.page import render, write_report
 
-__all__ = ["load_results", "write_report"]
+__all__ = ["load_results", "render", "write_report"]

@@ -1,143 +1,107 @@
-"""Charts as inline SVG: pure functions from numbers to markup, coloured by the page's style sheet."""
+"""Charts as plain data for plotly.js: what is drawn, in which words, and the same numbers as a table."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-
-from markupsafe import Markup, escape
+import html
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from attcem.report.numbers import is_number
 
-Span = tuple[float, float]
+Trace = dict[str, Any]
+COLOURS = 8
+SYMBOLS = ("circle", "diamond", "triangle-up", "pentagon", "star", "hexagon", "triangle-down", "hourglass")
 
 
 @dataclass(frozen=True)
-class Line:
-    """One curve: its points may hold gaps (None, NaN), which are left out."""
+class Grid:
+    """The numbers behind a chart, ready to print."""
 
-    name: str
-    xs: Sequence[float]
-    ys: Sequence[float | None]
-    style: str
-
-    def points(self) -> list[tuple[float, float]]:
-        """The points that can be drawn."""
-        return [(float(x), float(y)) for x, y in zip(self.xs, self.ys, strict=True) if is_number(y)]
+    heading: Sequence[str]
+    lines: Sequence[Sequence[str]]
 
 
 @dataclass(frozen=True)
-class Frame:
-    """A plotting area: where data coordinates fall on the paper."""
+class Drawing:
+    """Traces and layout; a colour is the name of one in the style sheet, as "@c0", so that it can follow the theme."""
 
-    x: Span
-    y: Span
-    width: int
-    height: int
-    left: int = 44
-    right: int = 12
-    top: int = 26
-    bottom: int = 36
-
-    def across(self, x: float) -> float:
-        """Data x → paper."""
-        low, high = self.x
-        return self.left + (x - low) / (high - low) * (self.width - self.left - self.right)
-
-    def up(self, y: float) -> float:
-        """Data y → paper."""
-        low, high = self.y
-        return self.height - self.bottom - (y - low) / (high - low) * (self.height - self.top - self.bottom)
+    traces: list[Trace]
+    layout: dict[str, Any] = field(default_factory=dict)
 
 
-def ticks(low: float, high: float, about: int = 4) -> list[float]:
-    """Round numbers, 1-2-5 steps, that enclose a span.
+@dataclass(frozen=True)
+class Chart:
+    """A figure: one drawing, or several by name of which a reader picks one."""
 
-    >>> ticks(0.03, 0.87)
-    [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
-    """
-    if not high > low:
-        pad = abs(low) * 0.1 or 1.0
-        low, high = low - pad, high + pad
-    rough = (high - low) / about
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(nice * power for nice in (1, 2, 5, 10) if nice * power >= rough * 0.7)
-    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    return [round(i * step, 12) for i in range(first, last + 1)]
+    title: str
+    note: str
+    drawings: Mapping[str, Drawing]
+    table: Grid
+    height: int = 320
 
-
-def span(values: Iterable[float | None]) -> Span | None:
-    """Lowest and highest finite value."""
-    finite = [float(value) for value in values if is_number(value)]
-    return (min(finite), max(finite)) if finite else None
+    def data(self) -> dict[str, Any]:
+        """What the page's script draws."""
+        return {
+            name: {"traces": _plain(drawn.traces), "layout": _plain(drawn.layout)}
+            for name, drawn in self.drawings.items()
+        }
 
 
-def tag(name: str, content: object = "", **attributes: object) -> Markup:
-    """One SVG element, everything in it escaped; `class_` and `text_anchor` become class and text-anchor."""
-    written = Markup("").join(
-        Markup(' {}="{}"').format(
-            key.rstrip("_").replace("_", "-"), f"{value:.1f}" if isinstance(value, float) else value
-        )
-        for key, value in attributes.items()
-    )
-    return Markup("<{0}{1}>{2}</{0}>").format(Markup(escape(name)), written, content)
+def words(text: object) -> str:
+    """A text that plotly.js shows as it stands: it reads tags and entities, nothing else of ours is a tag."""
+    return html.escape(str(text), quote=False)
 
 
-def drawing(frame: Frame, title: str, parts: Iterable[Markup]) -> Markup:
-    """The whole picture, with its title for eyes and for screen readers."""
-    heading = tag("text", title, class_="title", x=frame.left, y=14)
-    body = Markup("").join([tag("title", title), heading, *parts])
-    return tag("svg", body, class_="chart", viewBox=f"0 0 {frame.width} {frame.height}", role="img", aria_label=title)
+def colour(place: int | None) -> str:
+    """A colour of the style sheet, the same for the same place on every chart; nowhere is no defence."""
+    return "@ink" if place is None else f"@c{place % COLOURS}"
 
 
-def axes(
-    frame: Frame, x_ticks: Sequence[float], y_ticks: Sequence[float], x_label: str, y_label: str = ""
-) -> list[Markup]:
-    """Grid lines, tick labels and the names of the axes."""
-    base, edge = frame.height - frame.bottom, frame.width - frame.right
-    parts = []
-    for y in y_ticks:
-        at = frame.up(y)
-        parts.append(tag("line", class_="grid", x1=frame.left, x2=edge, y1=at, y2=at))
-        parts.append(tag("text", f"{y:g}", class_="tick", x=frame.left - 6, y=at + 4, text_anchor="end"))
-    for x in x_ticks:
-        parts.append(tag("text", f"{x:g}", class_="tick", x=frame.across(x), y=base + 15, text_anchor="middle"))
-    parts.append(tag("line", class_="axis", x1=frame.left, x2=edge, y1=base, y2=base))
-    parts.append(tag("text", x_label, class_="name", x=edge, y=base + 30, text_anchor="end"))
-    if y_label:
-        parts.append(tag("text", y_label, class_="name", x=frame.left - 38, y=frame.top - 6))
-    return parts
+def symbol(place: int | None) -> str:
+    """A shape that tells what a colour alone might not."""
+    return "square" if place is None else SYMBOLS[(place + place // COLOURS) % len(SYMBOLS)]
 
 
-def line_chart(title: str, lines: Sequence[Line], x_label: str, y_span: Span | None = None) -> Markup:
-    """Curves with their names written at their ends; empty when there is nothing to draw."""
-    drawn = [line for line in lines if line.points()]
-    x_span = span(x for line in drawn for x, _ in line.points())
-    y_span = y_span or span(y for line in drawn for _, y in line.points())
-    if x_span is None or y_span is None:
-        return Markup("")
-    y_ticks = ticks(*y_span)
-    low, high = x_span if x_span[1] > x_span[0] else (x_span[0] - 1, x_span[0] + 1)
-    x_ticks = [x for x in ticks(low, high) if low <= x <= high and x == round(x)]
-    named = len(drawn) > 1
-    frame = Frame((low, high), (y_ticks[0], y_ticks[-1]), 340, 200, right=66 if named else 14)
-    parts = axes(frame, x_ticks, y_ticks, x_label)
-    for line in drawn:
-        path = " ".join(f"{frame.across(x):.1f},{frame.up(y):.1f}" for x, y in line.points())
-        parts.append(tag("polyline", class_=f"line {line.style}", points=path))
-        x, y = line.points()[-1]
-        parts.append(tag("circle", class_=f"dot {line.style}", cx=frame.across(x), cy=frame.up(y), r=2.5))
-    if named:
-        parts += _end_labels(frame, drawn)
-    return drawing(frame, title, parts)
+def curve(name: str, xs: Iterable[Any], ys: Iterable[Any], place: int | None, **more: Any) -> Trace:
+    """A line through the points that were measured."""
+    pairs = [(x, y) for x, y in zip(xs, ys, strict=True) if is_number(y)]
+    return {
+        "type": "scatter",
+        "mode": "lines+markers" if len(pairs) <= 12 else "lines",
+        "name": words(name),
+        "x": [x for x, _ in pairs],
+        "y": [y for _, y in pairs],
+        "line": {"color": colour(place), "width": 2},
+        "marker": {"color": colour(place), "symbol": symbol(place), "size": 7},
+    } | more
 
 
-def _end_labels(frame: Frame, lines: Sequence[Line], apart: float = 13) -> list[Markup]:
-    """Names at the ends of curves, pushed apart where they would overlap."""
-    parts, previous = [], -math.inf
-    for y, line in sorted(((frame.up(line.points()[-1][1]), line) for line in lines), key=lambda pair: pair[0]):
-        previous = max(y + 4, previous + apart)
-        at = frame.across(line.points()[-1][0]) + 7
-        parts.append(tag("text", line.name, class_=f"label {line.style}", x=at, y=previous))
-    return parts
+def axis(title: str, **more: Any) -> dict[str, Any]:
+    """An axis with its name."""
+    return {"title": {"text": title}} | more
+
+
+def upright(x: float) -> dict[str, Any]:
+    """A dotted line across the chart at x."""
+    line = {"type": "line", "x0": x, "x1": x, "yref": "paper", "y0": 0, "y1": 1}
+    return line | {"line": {"color": "@soft", "width": 1, "dash": "dot"}, "layer": "below"}
+
+
+def beside(x: float, text: str) -> dict[str, Any]:
+    """Words that climb up the left of such a line."""
+    where = {"x": x, "y": 0, "yref": "paper", "xanchor": "right", "yanchor": "bottom", "textangle": -90}
+    return where | {"text": words(text), "showarrow": False, "font": {"size": 11, "color": "@soft"}}
+
+
+def _plain(value: Any) -> Any:
+    """JSON without what JSON has not: numbers shortened to five digits, NaN and infinity as null."""
+    if isinstance(value, Mapping):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, bool | str) or value is None:
+        return value
+    if not is_number(value):
+        return None
+    return int(value) if isinstance(value, int) else float(f"{float(value):.5g}")

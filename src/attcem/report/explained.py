@@ -1,15 +1,13 @@
-"""What each run's defence looks at: the pictures that `attcem explain` has put beside its result."""
+"""Pictures of what a defence looks at: those that `attcem explain` has put beside a result."""
 
 from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PIL import Image
 
-from attcem.report.settings import Setting
 from attcem.types import Explanation
 
 PAGE_DENSITY = 96
@@ -25,25 +23,6 @@ class Figure:
     source: str
     width: int
     height: int
-
-
-@dataclass(frozen=True)
-class View:
-    """All pictures of one run."""
-
-    name: str
-    place: tuple[str, str]
-    figures: list[Figure]
-
-
-def views(settings: Sequence[Setting]) -> list[View]:
-    """The runs that were explained."""
-    return [
-        View(setting.label(run), setting.place, [figure(explanation) for explanation in run.explanations])
-        for setting in settings
-        for run in setting.runs
-        if run.explanations
-    ]
 
 
 def figure(explanation: Explanation) -> Figure:

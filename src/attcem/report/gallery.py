@@ -1,59 +1,86 @@
-"""The gallery: the same test pictures as they were, and as the cloud rebuilt them."""
+"""The gallery: the same test pictures down the rows, as they were and as the cloud rebuilt them under each defence."""
 
 from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from PIL import Image
 
-from attcem.report.numbers import small
+from attcem.report.numbers import MISSING, ratio, small
+from attcem.report.selection import Choice, choose, closest, labelled, places_of
 from attcem.report.settings import Setting
-from attcem.report.tables import BASELINES, best_attack
+from attcem.report.tables import BASELINES
 from attcem.types import Result
 
-COMFORTABLE = 84
-"""Width in pixels at which a small picture is easy to see."""
+COMFORTABLE, LARGEST = 84, 96
+"""Width in pixels at which a small picture is easy to see, and beyond which a large one shrinks."""
+ROOM = 3_000_000
+"""Characters of the page that pictures may take: rows, then columns, are left out beyond."""
+ROWS_AT_LEAST, ROWS_AT_MOST = 9, 48
 
 
 @dataclass(frozen=True)
 class Picture:
-    """One cell: a picture as a data address, what it shows in words, and its MSE if known."""
+    """One cell: a picture as a data address, what it shows in words, its scores, and the MSE to sort by."""
 
     source: str
     alt: str
-    mse: str
+    mse: str = ""
+    ssim: str = ""
+    leak: float = 0.0
 
 
 @dataclass(frozen=True)
-class Strip:
-    """One row of the gallery."""
+class Row:
+    """One test picture: its class, why it is shown, the original, then a cell per column."""
 
-    title: str
-    note: str
-    kind: str
-    pictures: list[Picture]
+    number: int
+    label: str
+    why: str
+    original: Picture
+    cells: list[Picture]
 
 
-@dataclass
+@dataclass(frozen=True)
+class Shown:
+    """One column: a run, and of each attacked image the closest reconstruction with its attack."""
+
+    setting: Setting
+    run: Result
+    best: Mapping[int, tuple[str, np.ndarray]]
+
+
+@dataclass(frozen=True)
 class Gallery:
-    """Runs that show the same test pictures."""
+    """Runs that show the same test pictures; the last column is the mean image."""
 
     place: tuple[str, str]
-    labels: list[str]
+    columns: list[tuple[str, str, str]]
+    """Title, remark and address of its configuration on the page."""
+    rows: list[Row]
     width: int
-    shown: list[Strip] = field(default_factory=list)
-    folded: list[Strip] = field(default_factory=list)
+    pictures: int
+    left_out: list[str]
+
+    @property
+    def labels(self) -> list[str]:
+        """The classes there are to pick from."""
+        return sorted({row.label for row in self.rows})
 
 
 def data_address(picture: np.ndarray) -> str:
     """A picture (h w, h w 1 or h w 3, uint8) as a PNG inside an address."""
     flat = picture[..., 0] if picture.ndim == 3 and picture.shape[-1] == 1 else picture
+    image = Image.fromarray(np.ascontiguousarray(flat))
+    if image.width > LARGEST:
+        image = image.resize((LARGEST, round(image.height * LARGEST / image.width)), Image.Resampling.LANCZOS)
     file = io.BytesIO()
-    Image.fromarray(np.ascontiguousarray(flat)).save(file, "PNG", optimize=True)
+    image.save(file, "PNG", optimize=True)
     return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()
 
 
@@ -63,50 +90,84 @@ def comfortable_width(width: int) -> int:
     >>> comfortable_width(28), comfortable_width(32), comfortable_width(64), comfortable_width(224)
     (84, 96, 64, 96)
     """
-    return min(96, width * max(1, round(COMFORTABLE / width)))
+    return min(LARGEST, width * max(1, round(COMFORTABLE / width)))
 
 
-def galleries(settings: Sequence[Setting]) -> list[Gallery]:
-    """One gallery per set of test pictures."""
-    found: dict[tuple[tuple[str, str], bytes], list[tuple[Setting, Result]]] = {}
+def galleries(settings: Sequence[Setting], anchors: Mapping[int, str]) -> list[Gallery]:
+    """One gallery per set of test pictures; of several seeds the first is shown."""
+    found: dict[tuple[tuple[str, str], bytes], list[Shown]] = {}
     for setting in settings:
         for run in setting.runs:
-            if "original" in run.gallery:
-                key = (setting.place, run.gallery["original"].tobytes())
-                found.setdefault(key, []).append((setting, run))
-    return [_gallery(members) for members in found.values()]
+            best = closest(run) if "original" in run.gallery else {}
+            if best:
+                key = (setting.place, run.gallery["original"][:ROWS_AT_LEAST].tobytes())
+                found.setdefault(key, []).append(Shown(setting, run, best))
+                break
+    return [_gallery(members, ROOM // len(found), anchors) for members in found.values()]
 
 
-def _gallery(members: list[tuple[Setting, Result]]) -> Gallery:
-    setting, first = members[0]
-    gallery = Gallery(setting.place, first.labels, comfortable_width(first.gallery["original"].shape[2]))
-    gallery.shown.append(_strip(first, "original", "original", "what the device saw", "original"))
-    seen: set[str] = set()
-    for setting, run in members:
-        best = best_attack(run, list(run.gallery))
-        title = "no defence" if setting.label(run) == "none" else setting.label(run)
-        kind = "undefended" if setting.undefended else "defended"
-        where = gallery.folded if setting.name in seen else gallery.shown  # further seeds of a setting fold
-        if best is not None:
-            where.append(_strip(run, best, title, f"best attack: {best}", kind))
-            seen.add(setting.name)
-        others = [name for name in run.gallery if name in run.attacks and name != best]
-        gallery.folded += [_strip(run, name, title, f"attack: {name}", kind) for name in others]
-    for name, title in BASELINES.items():
-        if name in first.gallery:
-            where = gallery.shown if name == "mean_image" else gallery.folded
-            where.append(_strip(first, name, title, "no latent needed", "baseline"))
-    return gallery
-
-
-def _strip(run: Result, row: str, title: str, note: str, kind: str) -> Strip:
-    errors = run.per_image.get(f"{row}/mse", np.empty(0))
-    pictures = [
-        Picture(
-            data_address(picture),
-            f"{title}, {note}: picture {i + 1}" + (f", {run.labels[i]}" if i < len(run.labels) else ""),
-            small(errors[i]) if i < len(errors) else "",
-        )
-        for i, picture in enumerate(run.gallery[row])
+def _gallery(members: list[Shown], room: int, anchors: Mapping[int, str]) -> Gallery:
+    first = members[0].run
+    size = len(data_address(first.gallery["original"][0])) + 200
+    fitting = max(1, min(len(members), room // (size * ROWS_AT_LEAST) - 2))
+    shown, left = members[:fitting], members[fitting:]
+    rows = max(ROWS_AT_LEAST, min(ROWS_AT_MOST, room // (size * (fitting + 2))))
+    common = set.intersection(*(set(each.best) for each in shown))
+    judges = [each.run for each in shown if not each.setting.undefended] or [first]
+    columns = [
+        (each.setting.title, f"seed {each.run.seed}" if each.setting.seeds > 1 else "", anchors.get(id(each.run), ""))
+        for each in shown
     ]
-    return Strip(title, note, kind, pictures)
+    return Gallery(
+        members[0].setting.place,
+        columns + ([("mean image", "no latent needed", "")] if "mean_image" in first.gallery else []),
+        [_row(choice, shown) for choice in choose(common, labelled(first), judges, rows)],
+        comfortable_width(first.gallery["original"].shape[2]),
+        len(common),
+        [each.setting.title for each in left],
+    )
+
+
+def _row(choice: Choice, members: Sequence[Shown]) -> Row:
+    first = members[0].run
+    label = labelled(first).get(choice.number, MISSING)
+    what = f"picture {choice.number + 1}, {label}"
+    picture = first.gallery["original"][places_of(first).index(choice.number)]
+    original = Picture(data_address(picture), f"original: {what}")
+    return Row(choice.number + 1, label, choice.why, original, list(_cells(choice, members, what)))
+
+
+def _cells(choice: Choice, members: Sequence[Shown], what: str) -> Iterator[Picture]:
+    for each in members:
+        attack, picture = each.best[choice.number]
+        title = f"{each.setting.title}, rebuilt by {attack}: {what}"
+        yield _picture(each.run, attack, choice.number, picture, title)
+    first = members[0].run
+    if "mean_image" in first.gallery:
+        picture = first.gallery["mean_image"][0]
+        yield _picture(first, "mean_image", choice.number, picture, f"{BASELINES['mean_image']}: {what}")
+
+
+def _picture(run: Result, name: str, number: int, picture: np.ndarray, alt: str) -> Picture:
+    found = (run.per_image.get(f"{name}/{metric}", np.empty(0)) for metric in ("mse", "ssim"))
+    mse, ssim = (float(values[number]) if number < len(values) else math.nan for values in found)
+    return Picture(
+        data_address(picture), alt, "" if math.isnan(mse) else small(mse), "" if math.isnan(ssim) else ratio(ssim), mse
+    )
+
+
+def strips(run: Result) -> list[tuple[str, list[Picture]]]:
+    """The first pictures of every attack, one row each, under their originals."""
+    rows = [name for name in ("original", *run.attacks, *BASELINES) if name in run.gallery]
+    few = min((len(run.gallery[name]) for name in rows), default=0)
+    places = places_of(run)[:few]
+    return [
+        (
+            BASELINES.get(name, name),
+            [
+                _picture(run, name, number, run.gallery[name][at], f"{name}: picture {number + 1}")
+                for at, number in enumerate(places)
+            ],
+        )
+        for name in rows
+    ]

@@ -32,6 +32,12 @@ def small(value: float) -> str:
 
 
 @_or_dash
+def scientific(value: float) -> str:
+    """A number of any size, three digits."""
+    return f"{value:.3g}"
+
+
+@_or_dash
 def ratio(value: float) -> str:
     """A share between 0 and 1, as three decimals."""
     return f"{value:.3f}"
@@ -47,6 +53,12 @@ def decibel(value: float) -> str:
 def percent(value: float) -> str:
     """A share as a whole percentage."""
     return f"{100 * value:.0f}{SPACE}%"
+
+
+@_or_dash
+def share(value: float) -> str:
+    """A share as a percentage with one decimal."""
+    return f"{100 * value:.1f}{SPACE}%"
 
 
 @_or_dash

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2.utils import htmlsafe_json_dumps
+from markupsafe import Markup
 
 from attcem.files import write_atomically
-from attcem.report import clients, explained, figures, gallery, tables, verdict
+from attcem.report import clients, gallery, inside, promises, risk, tables, training, verdict
+from attcem.report.charts import Chart
 from attcem.report.numbers import MISSING, is_number
-from attcem.report.settings import Setting, section, settings_of
-from attcem.types import Result
+from attcem.report.settings import Setting, places, section, settings_of
+from attcem.report.tradeoff import tradeoff
+from attcem.types import Result, Table
 
-OPEN, OPEN_CURVES = 8, 4
-"""Beyond so many judgements, or rows of curves, the rest is folded away."""
+HERE = Path(__file__).parent
+LIBRARY = HERE / "vendor" / "plotly-cartesian.min.js"
+"""plotly.js 4.1.1, the partial bundle with charts on two axes, as published (MIT, its licence beside it)."""
+OPEN = 6
+"""Beyond so many judgements the rest is folded away."""
+STRIPS = 8
+"""Up to so many runs show the pictures of every attack."""
 
 KNEW = {
     "black_box": "Neither the device to query nor the encoder’s weights.",
@@ -25,58 +36,81 @@ KNEW = {
 """Threat model → what it adds to public images, released latents and the cloud half."""
 
 
-def write_report(results: Sequence[Result], path: str | Path) -> Path:
+def write_report(results: Sequence[Result], path: str | Path, comparisons: Sequence[Table] = ()) -> Path:
     """Write the report of these results as one HTML file that asks nothing of the network."""
     if not results:
         raise ValueError("no results to report: make one with `attcem run experiments/<name>.yaml`")
-    return write_atomically(Path(path), render(results).encode())
+    return write_atomically(Path(path), render(results, comparisons).encode())
 
 
-def render(results: Sequence[Result]) -> str:
-    """The page as text."""
+def render(results: Sequence[Result], comparisons: Sequence[Table] = ()) -> str:
+    """The page as text; the runs of a comparison's lines are places in `results`."""
     house = Environment(
-        loader=FileSystemLoader(Path(__file__).with_name("templates")),
+        loader=FileSystemLoader(HERE / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    house.filters["as_yaml"] = as_yaml
-    settings = settings_of(results)
-    return house.get_template("page.html").render(**contents(results, settings))
+    drawn: list[Chart] = []
+
+    def placed(chart: Chart) -> int:
+        """Note a chart that a template shows: its data follow at the end of the page."""
+        drawn.append(chart)
+        return len(drawn) - 1
+
+    house.filters |= {"as_yaml": as_yaml, "placed": placed}
+    house.globals |= {
+        "chart_data": lambda: as_script([chart.data() for chart in drawn]),
+        "library": lambda: Markup(LIBRARY.read_text()),
+    }
+    return house.get_template("page.html").render(**contents(results, comparisons))
 
 
-def contents(results: Sequence[Result], settings: Sequence[Setting]) -> dict[str, Any]:
+def as_script(data: Any) -> Markup:
+    """JSON that cannot end the element it stands in: <, >, & and quotes are written as escapes."""
+    return htmlsafe_json_dumps(data, dumps=partial(json.dumps, separators=(",", ":"), allow_nan=False))
+
+
+def contents(results: Sequence[Result], comparisons: Sequence[Table]) -> dict[str, Any]:
     """Everything the template shows."""
-    said = verdict.verdicts(settings)
-    members = {v.place: [setting for setting in settings if setting.place == v.place] for v in said}
-    runs = [(setting, run) for setting in settings for run in setting.runs]
+    settings = settings_of(results)
+    anchors = {id(run): f"run-{place + 1}" for place, run in enumerate(results)}
+    runs = [(setting, run, anchors[id(run)]) for setting in settings for run in setting.runs]
+    members = places(settings)
     return {
         "runs": len(results),
         "flag_line": verdict.flag_line(results),
-        "flags": [(setting.label(run), run.flags) for setting, run in runs if run.flags],
+        "flags": [(setting.label(run), run.flags, anchor) for setting, run, anchor in runs if run.flags],
         "knew": {threat: KNEW[threat] for threat in dict.fromkeys(run.threat for run in results) if threat in KNEW},
-        "verdicts": said,
         "open": OPEN,
-        "open_curves": OPEN_CURVES,
-        "galleries": gallery.galleries(settings),
+        "verdicts": [(said, tradeoff(members[said.place])) for said in verdict.verdicts(settings)],
+        "galleries": gallery.galleries(settings, anchors),
+        "comparisons": comparisons,
         "columns": tables.COLUMNS,
-        "blocks": tables.run_table(settings),
+        "blocks": tables.run_table(settings, anchors),
+        "risks": [(place, found) for place, inner in members.items() if (found := risk.charts(inner))],
+        "training": training.training(settings),
+        "insides": inside.views(settings),
+        "promised": [(place, _promised(inner)) for place, inner in members.items()],
         "metrics": list(tables.METRICS),
-        "attack_tables": [(setting.label(run), setting.place, tables.attack_table(run)) for setting, run in runs],
+        "attack_tables": [
+            (setting, run, anchor, tables.attack_table(run), gallery.strips(run) if len(runs) <= STRIPS else [])
+            for setting, run, anchor in runs
+        ],
         "client_columns": list(clients.COLUMNS),
         "client_tables": [
-            (setting.label(run), setting.place, clients.client_table(run)) for setting, run in runs if run.clients
+            (setting.label(run), setting.place, clients.client_table(run)) for setting, run, _ in runs if run.clients
         ],
-        "charts": [
-            (v.place, chart)
-            for v in said
-            for chart in (figures.tradeoff_chart(v, members[v.place]), figures.spread_chart(members[v.place]))
-            if chart
-        ],
-        "curves": figures.training_curves(settings),
-        "explained": explained.views(settings),
-        "details": [(setting.label(run), setting.place, facts(run)) for setting, run in runs],
+        "details": [(setting.label(run), setting.place, anchor, facts(run)) for setting, run, anchor in runs],
+    }
+
+
+def _promised(settings: Sequence[Setting]) -> dict[str, Any]:
+    return {
+        "bounds": promises.bounds_table(settings),
+        "probes": promises.probes_table(settings),
+        "cost": promises.cost_table(settings),
     }
 
 

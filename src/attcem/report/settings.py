@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +11,8 @@ from attcem.report.numbers import is_number, mean
 from attcem.types import Result, Scores
 
 SYMBOLS = {"sigma": "σ", "lam": "λ", "epsilon": "ε", "eps": "ε", "delta": "δ", "gamma": "γ"}
+STRENGTHS = ("sigma", "lam", "epsilon", "eps", "ratio", "rate")
+"""Options that say how strong a defence is: a name always tells them."""
 
 
 def section(config: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -33,9 +35,13 @@ def _named(link: Any) -> dict[str, Any]:
     return dict(link) if isinstance(link, Mapping) else {str(link): {}}
 
 
-def defence_name(config: Mapping[str, Any]) -> str:
-    """The defence in a few words: "none", "noise σ=0.5", "noise σ=0.1 + bound assign=slot λ=16"."""
-    return " + ".join(" ".join([name, *_options(options)]) for name, options in defences(config).items()) or "none"
+def defence_name(config: Mapping[str, Any], told: Callable[[str, str], bool] = lambda name, key: True) -> str:
+    """The defence in a few words, "noise σ=0.1 + bound assign=slot λ=16" or "none", with the options that are told."""
+    chain = defences(config)
+    for name, options in chain.items():
+        if isinstance(options, Mapping):
+            chain[name] = {key: value for key, value in options.items() if told(name, key)}
+    return " + ".join(" ".join([name, *_options(options)]) for name, options in chain.items()) or "none"
 
 
 def _options(options: Any) -> list[str]:
@@ -80,6 +86,8 @@ class Setting:
 
     runs: tuple[Result, ...]
     name: str
+    kin: str = ""
+    """What it shares with the same defence at other strengths."""
 
     @property
     def config(self) -> dict[str, Any]:
@@ -98,6 +106,11 @@ class Setting:
         return not defences(self.config)
 
     @property
+    def title(self) -> str:
+        """Its name, where "none" alone would puzzle."""
+        return "no defence" + self.name.removeprefix("none") if self.undefended else self.name
+
+    @property
     def seeds(self) -> int:
         """How many different seeds were run."""
         return len({run.seed for run in self.runs})
@@ -113,17 +126,35 @@ class Setting:
         return mean([run.worst.mse for run in self.runs])
 
     @property
+    def ssim(self) -> float:
+        """Worst-case SSIM: the best attack per image."""
+        return mean([run.worst.ssim for run in self.runs])
+
+    @property
+    def attacks(self) -> int:
+        """How many attacks count for the worst case."""
+        return max(len(run.attacks) - len(run.repeated) for run in self.runs)
+
+    @property
     def recovered(self) -> float:
         """Recovered share of the worst case."""
         return mean([recovered_share(run.worst, run) for run in self.runs])
 
-    def baseline_mse(self, name: str) -> float:
-        """MSE of a baseline."""
-        return mean([run.baselines[name].mse for run in self.runs if name in run.baselines])
+    def baseline(self, name: str, metric: str = "mse") -> float:
+        """What a baseline scores."""
+        return mean([getattr(run.baselines[name], metric) for run in self.runs if name in run.baselines])
 
     def label(self, run: Result) -> str:
         """The name of one of the runs."""
-        return f"{self.name}, seed {run.seed}" if len(self.runs) > 1 else self.name
+        return f"{self.title}, seed {run.seed}" if len(self.runs) > 1 else self.title
+
+
+def places(settings: Sequence[Setting]) -> dict[tuple[str, str], list[Setting]]:
+    """Data set and backbone → its settings, in order of appearance."""
+    found: dict[tuple[str, str], list[Setting]] = {}
+    for setting in settings:
+        found.setdefault(setting.place, []).append(setting)
+    return found
 
 
 def settings_of(results: Sequence[Result]) -> list[Setting]:
@@ -131,10 +162,22 @@ def settings_of(results: Sequence[Result]) -> list[Setting]:
     groups: dict[str, list[Result]] = {}
     for run in results:
         groups.setdefault(json.dumps(flatten(run.config), sort_keys=True, default=str), []).append(run)
-    settings = [
-        Setting(tuple(sorted(runs, key=lambda run: run.seed)), defence_name(runs[0].config)) for runs in groups.values()
-    ]
+    settings = [_named_among([runs[0].config for runs in groups.values()], runs) for runs in groups.values()]
     return sorted((_told_apart(setting, settings) for setting in settings), key=lambda s: not s.undefended)
+
+
+def _named_among(configs: Sequence[Mapping[str, Any]], runs: Sequence[Result]) -> Setting:
+    """A name of strengths and of the options that tell this chain of defences from the same chain elsewhere."""
+    own = defences(runs[0].config)
+    twins = [chain for config in configs if list(chain := defences(config)) == list(own)]
+
+    def varies(name: str, key: str) -> bool:
+        values = [chain[name].get(key) if isinstance(chain[name], Mapping) else None for chain in twins]
+        return any(value != values[0] for value in values)
+
+    name = defence_name(runs[0].config, lambda link, key: key in STRENGTHS or varies(link, key))
+    kin = defence_name(runs[0].config, lambda link, key: key not in STRENGTHS and varies(link, key))
+    return Setting(tuple(sorted(runs, key=lambda run: run.seed)), name, kin)
 
 
 def _told_apart(setting: Setting, settings: Iterable[Setting]) -> Setting:

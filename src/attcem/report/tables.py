@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from attcem.report.numbers import MISSING, count, decibel, is_number, mean, percent, ratio, small, spread
-from attcem.report.settings import Setting, recovered_share
+from attcem.report.settings import Setting, places, recovered_share
 from attcem.types import Result, Scores, Summary
 
 BASELINES = {
@@ -52,26 +52,27 @@ class Row:
     """Each number and, below it, its deviation over seeds."""
     seed: str = MISSING
     flags: int | None = None
+    anchor: str = ""
+    """Where on the page its configuration stands."""
 
 
-def run_table(settings: Sequence[Setting]) -> list[list[Row]]:
+def run_table(settings: Sequence[Setting], anchors: Mapping[int, str] | None = None) -> list[list[Row]]:
     """One block per data set and backbone: its runs, means over seeds, and baselines."""
-    places = dict.fromkeys(setting.place for setting in settings)
-    return [_block([setting for setting in settings if setting.place == place]) for place in places]
+    return [_block(members, anchors or {}) for members in places(settings).values()]
 
 
-def _block(settings: Sequence[Setting]) -> list[Row]:
+def _block(settings: Sequence[Setting], anchors: Mapping[int, str]) -> list[Row]:
     rows: list[Row] = []
     for setting in settings:
-        rows += [_run_row(setting, run) for run in setting.runs]
+        rows += [_run_row(setting, run, anchors.get(id(run), "")) for run in setting.runs]
         rows += [_mean_row(setting)] if setting.seeds > 1 else []
     runs = [run for setting in settings for run in setting.runs]
     return rows + [_baseline_row(name, settings[0].place, runs) for name in BASELINES]
 
 
-def _run_row(setting: Setting, run: Result) -> Row:
+def _run_row(setting: Setting, run: Result, anchor: str) -> Row:
     cells = [(column.show(column.value(run, run.worst)), "") for column in COLUMNS]
-    return Row(setting.name, "run", setting.place, cells, str(run.seed), len(run.flags))
+    return Row(setting.title, "run", setting.place, cells, str(run.seed), len(run.flags), anchor)
 
 
 def _mean_row(setting: Setting) -> Row:
@@ -80,7 +81,7 @@ def _mean_row(setting: Setting) -> Row:
         values = [column.value(run, run.worst) for run in setting.runs]
         deviation = spread(values)
         cells.append((column.show(mean(values)), f"± {column.show(deviation)}" if is_number(deviation) else ""))
-    return Row(f"{setting.name}, mean ± std", "mean", setting.place, cells, f"{setting.seeds} seeds")
+    return Row(f"{setting.title}, mean ± std", "mean", setting.place, cells, f"{setting.seeds} seeds")
 
 
 def _baseline_row(name: str, place: tuple[str, str], runs: Sequence[Result]) -> Row:

@@ -1,135 +1,172 @@
-"""Two pictures of all runs at once: accuracy against leak, and how the leak spreads over images."""
+"""The picture of all runs at once: what the task keeps against what leaks, every setting with its spread over seeds."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
-from markupsafe import Markup
+from attcem.report.charts import Chart, Drawing, Grid, Trace, axis, beside, colour, symbol, upright, words
+from attcem.report.labels import free_places
+from attcem.report.numbers import MISSING, is_number, mean, percent, ratio, share, small, spread
+from attcem.report.settings import Setting, recovered_share
+from attcem.types import Result, Scores
 
-from attcem.report.charts import Frame, axes, drawing, span, tag, ticks
-from attcem.report.numbers import is_number
-
-WIDTH = 480
-LETTER = 6.8
-"""Width of one letter of a label on paper, about."""
+NAMED = 7
+"""Up to so many settings are named beside their points; more would be a heap."""
 
 
 @dataclass(frozen=True)
-class Point:
-    """One run: its MSE, its accuracy, its name ("" for none) and how it is drawn."""
+class Leak:
+    """One way to measure what leaks."""
 
-    x: float
-    y: float
-    name: str
-    style: str
-
-
-Box = tuple[float, float, float, float]
+    axis: str
+    of: Callable[[Result, Scores], float]
+    show: Callable[[float | None], str]
 
 
-def scatter(title: str, points: Sequence[Point], marks: Mapping[str, float]) -> Markup:
-    """Accuracy over MSE, with a vertical line per mark (the MSE that a baseline gets for free)."""
-    drawn = [point for point in points if is_number(point.x) and is_number(point.y)]
-    if not drawn:
-        return Markup("")
-    lines = {name: x for name, x in marks.items() if is_number(x)}
-    x_ticks = ticks(0, (span([*(point.x for point in drawn), *lines.values()]) or (0, 1))[1])
-    y_ticks = ticks(*(span(point.y for point in drawn) or (0, 1)))
-    frame = Frame((x_ticks[0], x_ticks[-1]), (y_ticks[0], y_ticks[-1]), WIDTH, 330, top=64, right=18)
-    parts = axes(frame, x_ticks, y_ticks, "worst-case MSE: further right hides more →", "accuracy ↑")
-    taken: list[Box] = [_disc(frame, point) for point in drawn]
-    for row, (name, x) in enumerate(sorted(lines.items(), key=lambda item: item[1])):
-        parts += _mark(frame, name, x, frame.top - 4 - 13 * (len(lines) - 1 - row))
-    for point in drawn:
-        parts.append(SHAPES[point.style](frame.across(point.x), frame.up(point.y), point))
-    for point in drawn:
-        parts += _label(frame, point, taken)
-    return drawing(frame, title, parts)
+LEAKS = {
+    "MSE": Leak("worst-case MSE   (right: hides more)", lambda run, scores: scores.mse, small),
+    "SSIM": Leak("worst-case SSIM   (left: hides more)", lambda run, scores: scores.ssim, ratio),
+    "recovered share": Leak(
+        "recovered share   (left: hides more)", lambda run, scores: recovered_share(scores, run), percent
+    ),
+}
+MARKS = {"mean_image": "mean image: nothing left to see", "class_mean": "class mean: the label alone"}
 
 
-def _mark(frame: Frame, name: str, x: float, y: float) -> list[Markup]:
-    at = frame.across(x)
-    near_edge = at + 8 + LETTER * len(name) > frame.width
-    line = tag("line", class_="mark", x1=at, x2=at, y1=y - 8, y2=frame.height - frame.bottom)
-    anchor, shift = ("end", -4.0) if near_edge else ("start", 4.0)
-    return [line, tag("text", name, class_="name", x=at + shift, y=y, text_anchor=anchor)]
-
-
-def _square(x: float, y: float, point: Point) -> Markup:
-    return tag("rect", tag("title", point.name), class_="point open-door", x=x - 5, y=y - 5, width=10, height=10)
-
-
-def _circle(x: float, y: float, point: Point) -> Markup:
-    return tag("circle", tag("title", point.name), class_="point guarded", cx=x, cy=y, r=5.5)
-
-
-def _cross(x: float, y: float, point: Point) -> Markup:
-    path = f"M{x - 5:.1f} {y - 5:.1f}l10 10m0 -10l-10 10"
-    return tag("path", tag("title", point.name), class_="point broken", d=path)
-
-
-SHAPES = {"undefended": _square, "defended": _circle, "collapsed": _cross}
-
-
-def _disc(frame: Frame, point: Point) -> Box:
-    x, y = frame.across(point.x), frame.up(point.y)
-    return x - 6, y - 6, x + 6, y + 6
-
-
-def _label(frame: Frame, point: Point, taken: list[Box]) -> list[Markup]:
-    """The name beside its point, at the first place that is free; none is better than a heap."""
-    x, y, long = frame.across(point.x), frame.up(point.y), LETTER * len(point.name)
-    beside = ((x + 10, y + 4), (x - 10 - long, y + 4))
-    over, under = y - 11, y + 20
-    places = (
-        *beside,
-        (x - long / 2, over),
-        (x - long / 2, under),
-        (x - 5, over),
-        (x - 5, under),
-        (x + 5 - long, under),
-        (x - 5, under + 14),
+def tradeoff(settings: Sequence[Setting]) -> Chart | None:
+    """Accuracy against the worst case of every setting of one place; nothing where nothing was measured."""
+    drawings = {name: _drawing(leak, settings) for name, leak in LEAKS.items()}
+    drawings = {name: drawn for name, drawn in drawings.items() if drawn.traces}
+    if not drawings:
+        return None
+    note = (
+        "Up is useful. One point per setting, bars are ± one standard deviation over seeds, small dots the seeds. "
+        "A square has no defence; dotted lines are what an attacker gets without the latent."
     )
-    for left, base in places if point.name else ():
-        box = (left, base - 11, left + long, base + 3)
-        inside = (
-            box[0] >= frame.left - 2 and box[2] <= frame.width and frame.top - 14 < base < frame.height - frame.bottom
-        )
-        if inside and not any(_overlap(box, other) for other in taken):
-            taken.append(box)
-            return [tag("text", point.name, class_="label", x=left, y=base)]
-    return []
+    return Chart("What the task keeps, what the cloud sees", note, drawings, _table(settings), 430)
 
 
-def _overlap(a: Box, b: Box) -> bool:
-    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+def _drawing(leak: Leak, settings: Sequence[Setting]) -> Drawing:
+    kins = list(dict.fromkeys(setting.kin for setting in settings if not setting.undefended))
+    measured = [setting for setting in settings if is_number(setting.accuracy) and is_number(_leak(leak, setting)[0])]
+    if not measured:
+        return Drawing([])
+    bare = [setting for setting in measured if setting.undefended]
+    groups = [(None, bare), *((place, [s for s in measured if s.kin == kin]) for place, kin in enumerate(kins))]
+    marks = {said: _baseline(leak, settings, name) for name, said in MARKS.items()}
+    marks |= {"no defence": _leak(leak, bare[0])[0]} if bare else {}
+    marks = {said: x for said, x in marks.items() if is_number(x)}
+    x_range = _around([0.0, *marks.values(), *(_leak(leak, setting)[0] for setting in measured)])
+    y_range = _around([run.accuracy for setting in measured for run in setting.runs])
+    names = _names(leak, measured, (x_range, y_range), marks) if len(settings) <= NAMED else {}
+    traces: list[Trace] = []
+    for place, members in groups:
+        if members:
+            traces += [_seeds(leak, members, place), _points(leak, members, place, names)]
+    layout: dict[str, Any] = {
+        "xaxis": axis(leak.axis, range=x_range),
+        "yaxis": axis("accuracy", tickformat=".0%", range=y_range),
+        "shapes": [upright(x) for x in marks.values()],
+        "annotations": [beside(x, said) for said, x in marks.items()],
+    }
+    return Drawing([trace for trace in traces if trace["x"]], layout | {"hovermode": "closest"})
 
 
-def ridges(title: str, rows: Sequence[tuple[str, np.ndarray]], mark: float, bins: int = 48) -> Markup:
-    """A histogram per run of one value per image, above one another on a common axis, each with its mean."""
-    kept = [(name, values[np.isfinite(values)]) for name, values in rows]
-    kept = [(name, values) for name, values in kept if len(values)]
-    if not kept:
-        return Markup("")
-    top = max(max(float(np.quantile(values, 0.99)) for _, values in kept), mark if is_number(mark) else 0.0)
-    x_ticks = ticks(0, top)
-    band = 46
-    frame = Frame((x_ticks[0], x_ticks[-1]), (0, 1), WIDTH, 44 + band * len(kept) + 40, left=14, top=44, right=18)
-    parts = axes(frame, x_ticks, [], "worst-case MSE of one picture →")
-    if is_number(mark):
-        parts += _mark(frame, "mean image", mark, frame.top - 8.0)
-    edges = np.linspace(x_ticks[0], x_ticks[-1], bins + 1)
-    for row, (name, values) in enumerate(kept):
-        base = frame.top + band * (row + 1) - 4.0
-        heights, _ = np.histogram(np.clip(values, edges[0], edges[-1]), edges)
-        tall = (band - 20) * heights / heights.max()
-        steps = "".join(f"V{base - h:.1f}H{frame.across(right):.1f}" for h, right in zip(tall, edges[1:], strict=True))
-        parts.append(tag("path", class_="ridge", d=f"M{frame.across(edges[0]):.1f} {base:.1f}{steps}V{base:.1f}Z"))
-        at = frame.across(min(float(values.mean()), x_ticks[-1]))
-        parts.append(tag("line", class_="mean", x1=at, x2=at, y1=base - band + 22, y2=base))
-        parts.append(
-            tag("text", name, class_="label", x=frame.width - frame.right, y=base - band + 18, text_anchor="end")
-        )
-    return drawing(frame, title, parts)
+def _around(values: Sequence[float]) -> list[float]:
+    """A span with some air; what is zero stays at the edge."""
+    low, high = min(values), max(values)
+    air = 0.12 * (high - low) or 0.05
+    return [low - air if low > 0 else low, high + air]
+
+
+def _leak(leak: Leak, setting: Setting) -> tuple[float, float]:
+    values = [leak.of(run, run.worst) for run in setting.runs]
+    return mean(values), spread(values)
+
+
+def _baseline(leak: Leak, settings: Sequence[Setting], name: str) -> float:
+    runs = [run for setting in settings for run in setting.runs if name in run.baselines]
+    return mean([leak.of(run, run.baselines[name]) for run in runs])
+
+
+def _names(
+    leak: Leak, settings: Sequence[Setting], ranges: tuple[list[float], list[float]], marks: Mapping[str, float]
+) -> dict[str, str]:
+    """Where the names of settings can stand beside their points; that of no defence stands on its line."""
+    points = [(_leak(leak, s)[0], s.accuracy, "" if s.undefended else s.title) for s in settings]
+    places = free_places(points, *ranges, marks)
+    return {s.title: where for s, where in zip(settings, places, strict=True) if where and not s.undefended}
+
+
+def _points(leak: Leak, members: Sequence[Setting], place: int | None, names: Mapping[str, str]) -> Trace:
+    """The settings of one family, joined from strong to weak where there are several."""
+    members = sorted(members, key=lambda setting: setting.accuracy)
+    leaks = [_leak(leak, setting) for setting in members]
+    deviations = [spread([run.accuracy for run in setting.runs]) for setting in members]
+    hover = [
+        f"<b>{words(setting.title)}</b><br>accuracy {_pair(setting.accuracy, deviation, share)}"
+        f"<br>{leak.axis.split('   ')[0]} {_pair(*found, leak.show)}<br>{_seed_count(setting)}"
+        for setting, deviation, found in zip(members, deviations, leaks, strict=True)
+    ]
+    several = len(members) > 1 and place is not None
+    return {
+        "type": "scatter",
+        "mode": "markers" + "+lines" * several + "+text" * bool(names),
+        "name": words("no defence" if place is None else members[0].kin),
+        "x": [found for found, _ in leaks],
+        "y": [setting.accuracy for setting in members],
+        "error_x": {"type": "data", "array": [d for _, d in leaks], "color": colour(place), "thickness": 1.2},
+        "error_y": {"type": "data", "array": deviations, "color": colour(place), "thickness": 1.2},
+        "text": [words(setting.title) if setting.title in names else "" for setting in members],
+        "textposition": [names.get(setting.title, "top center") for setting in members],
+        "cliponaxis": False,
+        "hovertext": hover,
+        "hoverinfo": "text",
+        "line": {"color": colour(place), "width": 1.2, "dash": "dot"},
+        "marker": {
+            "color": colour(place),
+            "symbol": symbol(place),
+            "size": 11,
+            "line": {"color": "@paper", "width": 1},
+        },
+    }
+
+
+def _seeds(leak: Leak, members: Sequence[Setting], place: int | None) -> Trace:
+    """Every run of the settings that have several."""
+    runs = [run for setting in members if setting.seeds > 1 for run in setting.runs]
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": [leak.of(run, run.worst) for run in runs],
+        "y": [run.accuracy for run in runs],
+        "hoverinfo": "skip",
+        "showlegend": False,
+        "marker": {"color": colour(place), "size": 4, "opacity": 0.45},
+    }
+
+
+def _pair(value: float, deviation: float, show: Callable[[float | None], str]) -> str:
+    return show(value) + (f" ± {show(deviation)}" if is_number(deviation) else "")
+
+
+def _seed_count(setting: Setting) -> str:
+    return f"{setting.seeds} seed" + "s" * (setting.seeds > 1)
+
+
+def _table(settings: Sequence[Setting]) -> Grid:
+    lines = [
+        [
+            setting.title,
+            _pair(setting.accuracy, spread([run.accuracy for run in setting.runs]), share),
+            *(_pair(*_leak(leak, setting), leak.show) for leak in LEAKS.values()),
+            str(setting.seeds),
+        ]
+        for setting in settings
+    ]
+    for name, said in MARKS.items():
+        values = [leak.show(_baseline(leak, settings, name)) for leak in LEAKS.values()]
+        lines.append([said, MISSING, *values, MISSING])
+    return Grid(["setting", "accuracy", *LEAKS, "seeds"], lines)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from attcem.report.numbers import SPACE, is_number, percent, ratio, small
-from attcem.report.settings import Setting, differences
+from attcem.report.numbers import SPACE, is_number, percent, ratio, share, small
+from attcem.report.settings import Setting, differences, places
 from attcem.types import Result
 
 POINTS_LOST = 0.10
@@ -40,7 +40,7 @@ class Judgement:
     setting: Setting
     kind: Kind
     sentence: str
-    flagged: bool
+    flags: int
 
 
 @dataclass(frozen=True)
@@ -67,19 +67,18 @@ def flag_line(results: Sequence[Result]) -> str:
 
 def verdicts(settings: Sequence[Setting]) -> list[Verdict]:
     """One verdict per data set and backbone, in order of appearance."""
-    places = dict.fromkeys(setting.place for setting in settings)
-    return [_verdict(place, [setting for setting in settings if setting.place == place]) for place in places]
+    return [_verdict(place, members) for place, members in places(settings).items()]
 
 
 def _verdict(place: tuple[str, str], settings: list[Setting]) -> Verdict:
+    """What hides most comes first, what has lost the task or was not measured last."""
     bare = [setting for setting in settings if setting.undefended]
-    judgements = []
-    for setting in settings:
-        if not setting.undefended:
-            judgements.append(judge(setting, reference_for(setting, bare)))
-    return Verdict(place, " ".join(map(opening, bare)) if bare else NO_REFERENCE, judgements)
+    judged = [judge(setting, reference_for(setting, bare)) for setting in settings if not setting.undefended]
+    judged.sort(key=lambda said: (said.kind in LAST, said.setting.recovered if said.kind not in LAST else 0.0))
+    return Verdict(place, " ".join(map(opening, bare)) if bare else NO_REFERENCE, judged)
 
 
+LAST = (Kind.COLLAPSED, Kind.UNMEASURED)
 NO_REFERENCE = (
     "There is no undefended run to compare with, so nothing here shows what a defence gains or costs: "
     "run the same experiment with defence “none” and report both."
@@ -94,18 +93,22 @@ def reference_for(setting: Setting, bare: Sequence[Setting]) -> Setting | None:
 def opening(setting: Setting) -> str:
     """What the cloud gets without a defence."""
     if not is_number(setting.recovered):
-        return f"Without a defence the leak was not measured; the accuracy is {ratio(setting.accuracy)}."
+        return f"Without a defence the leak was not measured; the accuracy is {share(setting.accuracy)}."
     extent = next(words for least, words in EXTENTS if setting.recovered >= least)
     where = "" if setting.name == "none" else f" {setting.name.removeprefix('none ')}"
-    where += over_seeds(setting)
     said = (
-        f"Without a defence{where} the cloud {extent} the pictures: MSE {small(setting.mse)} where the average picture "
-        f"alone has {small(setting.baseline_mse('mean_image'))}, that is {percent(setting.recovered)} of what there is "
-        f"to see beyond the average picture, at an accuracy of {ratio(setting.accuracy)}."
+        f"Without a defence{where} the cloud {extent} the pictures: at {share(setting.accuracy)} accuracy"
+        f"{over_seeds(setting, ', ')}, {the_best(setting)} recovers images at SSIM{SPACE}{ratio(setting.ssim)}, "
+        f"{percent(setting.recovered)} of what there is to see beyond the average picture."
     )
     if setting.recovered < FAINT:
         said += " Attacks this weak on an open door say nothing about a defence."
     return said + (" The undefended model itself is near chance." if near_chance(setting) else "")
+
+
+def the_best(setting: Setting) -> str:
+    """Who did it: the worst case takes the best attack picture by picture."""
+    return f"the best of {setting.attacks} attacks" if setting.attacks > 1 else "the one attack"
 
 
 EXTENTS = (
@@ -116,9 +119,9 @@ EXTENTS = (
 )
 
 
-def over_seeds(setting: Setting) -> str:
+def over_seeds(setting: Setting, before: str = "") -> str:
     """A remark that numbers are means, when they are."""
-    return f" (mean of {setting.seeds} seeds)" if setting.seeds > 1 else ""
+    return f"{before}mean of {setting.seeds} seeds" if setting.seeds > 1 else ""
 
 
 def near_chance(setting: Setting) -> bool:
@@ -130,14 +133,24 @@ def near_chance(setting: Setting) -> bool:
 def judge(setting: Setting, reference: Setting | None) -> Judgement:
     """Compare a defended setting with the undefended one."""
     kind = classify(setting, reference)
-    said = f"With {setting.name}{over_seeds(setting)} it gets to MSE {small(setting.mse)}, "
-    said += f"{percent(setting.recovered)} of what there is to see, at an accuracy of {ratio(setting.accuracy)}"
-    said += f" instead of {ratio(reference.accuracy)}." if reference else "."
+    instead, bare = "", ""
+    if reference:
+        instead = f" instead of {share(reference.accuracy)}"
+        bare = f"; undefended {ratio(reference.ssim)}"
+    said = (
+        f"At {share(setting.accuracy)} accuracy{instead}, {the_best(setting)} recovers images at "
+        f"SSIM{SPACE}{ratio(setting.ssim)}{bare}. That is {percent(setting.recovered)} of what there is to see"
+        f"{_without(reference)} (MSE{SPACE}{small(setting.mse)}{over_seeds(setting, ', ')})."
+    )
     said += REMARKS[kind](setting, reference) + _class_remark(setting)
     unlike = differences(setting.config, reference.config) if reference else []
     if unlike:
         said += f" Not like for like: {', '.join(unlike)}."
-    return Judgement(setting, kind, said, any(run.flags for run in setting.runs))
+    return Judgement(setting, kind, said, sum(len(run.flags) for run in setting.runs))
+
+
+def _without(reference: Setting | None) -> str:
+    return f", undefended {percent(reference.recovered)}" if reference else ""
 
 
 def classify(setting: Setting, reference: Setting | None) -> Kind:
@@ -164,26 +177,22 @@ def _collapsed(setting: Setting, reference: Setting | None) -> str:
 
 
 def _nothing(setting: Setting, reference: Setting | None) -> str:
-    without = reference.recovered if reference else float("nan")
-    if setting.recovered > without:
-        return f" It hides nothing: without it the cloud sees {percent(without)}."
-    return f" That is next to nothing: without it the cloud sees {percent(without)}."
+    worse = reference is not None and setting.recovered > reference.recovered
+    return " It hides nothing." if worse else " It hides next to nothing."
 
 
 REMARKS = {
-    Kind.HIDES_MOST: lambda setting, reference: f" Without it, {percent(reference.recovered)}.",
-    Kind.HIDES_SOME: lambda setting, reference: f" Without it, {percent(reference.recovered)}: most still leaks.",
+    Kind.HIDES_MOST: lambda setting, reference: "",
+    Kind.HIDES_SOME: lambda setting, reference: " Most still leaks.",
     Kind.NOTHING: _nothing,
     Kind.COLLAPSED: _collapsed,
     Kind.WEAK_ATTACK: lambda setting, reference: " The attacks fail without a defence too, so this shows nothing.",
-    Kind.ALONE: lambda setting, reference: (
-        f" The average picture alone has {small(setting.baseline_mse('mean_image'))}."
-    ),
+    Kind.ALONE: lambda setting, reference: f" The average picture alone has {small(setting.baseline('mean_image'))}.",
     Kind.UNMEASURED: lambda setting, reference: " The leak was not measured, so nothing can be said of it.",
 }
 
 
 def _class_remark(setting: Setting) -> str:
     """Say so when the attacker learned no more than the label, which the task gives away anyway."""
-    known = setting.baseline_mse("class_mean")
+    known = setting.baseline("class_mean")
     return " Knowing the class alone would show as much." if setting.mse >= known else ""

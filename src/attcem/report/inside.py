@@ -1,0 +1,80 @@
+"""Inside the surrogate: gates and slots over the epochs, and the pictures that `attcem explain` made."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from attcem.report.charts import Chart, Drawing, Grid, axis
+from attcem.report.explained import Figure, figure
+from attcem.report.numbers import ratio
+from attcem.report.settings import Setting
+from attcem.types import Result
+
+ROOM = 2_400_000
+"""Characters of the page that pictures of explanations may take."""
+
+
+@dataclass
+class Inside:
+    """What is known of one run's defence."""
+
+    name: str
+    place: tuple[str, str]
+    charts: list[Chart]
+    figures: list[Figure] = field(default_factory=list)
+    left_out: bool = False
+
+
+def views(settings: Sequence[Setting]) -> list[Inside]:
+    """The runs that kept something, as long as their pictures fit; of several seeds the first shows its pictures."""
+    found, room = [], ROOM
+    for setting in settings:
+        for number, run in enumerate(setting.runs):
+            view = Inside(setting.label(run), setting.place, histograms(run) if number == 0 else [])
+            figures = [figure(explanation) for explanation in run.explanations]
+            size = sum(len(each.source) for each in figures)
+            view.left_out = size > room
+            if not view.left_out:
+                view.figures, room = figures, room - size
+            if view.charts or figures:
+                found.append(view)
+    return found
+
+
+def histograms(run: Result) -> list[Chart]:
+    """How gates and slots were spread in every epoch."""
+    charts = []
+    for name, values in run.diagnostics.items():
+        if values.ndim == 2 and len(values) and np.isfinite(values).any():
+            charts.append(_heat(name.rpartition("/")[2], values))
+    return charts
+
+
+def _heat(name: str, values: np.ndarray) -> Chart:
+    """Epochs across, bins or slots up."""
+    gate = re.fullmatch(r"(.+)_gate_histogram", name)
+    bins = values.shape[1]
+    epochs = list(range(1, len(values) + 1))
+    rows = [(i + 0.5) / bins for i in range(bins)] if gate else [i + 1 for i in range(bins)]
+    trace = {"type": "heatmap", "x": epochs, "y": rows, "z": values.T.tolist(), "colorscale": "@heat", "zmin": 0}
+    hover = "epoch %{x}, gate %{y:.2f}: %{z:.1%}" if gate else "epoch %{x}, slot %{y}: %{z:.1%}"
+    trace |= {"hovertemplate": hover + "<extra></extra>", "colorbar": {"tickformat": ".0%", "thickness": 10, "len": 1}}
+    yaxis = axis("gate", range=[0, 1]) if gate else axis("slot" if name == "slot_mass" else "", dtick=max(1, bins // 8))
+    title, note = _words(gate[1] if gate else None, name)
+    lines = [[str(epoch), *(ratio(float(value)) for value in row)] for epoch, row in zip(epochs, values, strict=True)]
+    heading = ["epoch", *(f"{row:.2f}" if gate else str(row) for row in rows)]
+    drawing = Drawing([trace], {"xaxis": axis("epoch"), "yaxis": yaxis, "hovermode": "closest"})
+    return Chart(title, note, {name: drawing}, Grid(heading, lines), 240)
+
+
+def _words(gate: str | None, name: str) -> tuple[str, str]:
+    if gate:
+        said = "Where its values lie in each epoch. All at 0 is a penalty that has switched itself off."
+        return f"{gate.replace('snr', 'SNR')} gate over training", said
+    if name == "slot_mass":
+        return "Slot usage over training", "The share of images that each slot holds. One bright row is a collapse."
+    return f"{name.replace('_', ' ')} over training", "One column per epoch."

@@ -1,0 +1,56 @@
+"""Names beside points: at the first place that is free; no name is better than a heap of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+Box = tuple[float, float, float, float]
+
+WIDTH, HEIGHT = 500.0, 340.0
+"""Pixels that a chart has for its points, about."""
+LETTER, LINE, AWAY = 6.6, 14.0, 9.0
+PLACES = ("middle right", "top center", "bottom center", "middle left", "top right", "bottom right", "top left")
+
+
+def free_places(
+    points: Sequence[tuple[float, float, str]],
+    x_range: Sequence[float],
+    y_range: Sequence[float],
+    climbing: Mapping[str, float],
+) -> list[str | None]:
+    """For each (x, y, name) where its name can stand without touching another point or name; None where nowhere.
+
+    `climbing` are words that start at the bottom and climb up the left of x.
+    """
+    at = [
+        ((x - x_range[0]) / (x_range[1] - x_range[0]) * WIDTH, (y - y_range[0]) / (y_range[1] - y_range[0]) * HEIGHT)
+        for x, y, _ in points
+    ]
+    taken: list[Box] = [(x - 7, y - 7, x + 7, y + 7) for x, y in at]
+    for words, x in climbing.items():
+        line = (x - x_range[0]) / (x_range[1] - x_range[0]) * WIDTH
+        taken.append((line - LINE - 2, 0.0, line, LETTER * len(words)))
+    found: list[str | None] = []
+    for (x, y), (_, _, name) in zip(at, points, strict=True):
+        boxes = {place: _box(place, x, y, LETTER * len(name)) for place in PLACES}
+        free = next((place for place, box in boxes.items() if _inside(box) and not _touches(box, taken)), None)
+        found.append(free)
+        if free is not None:
+            taken.append(boxes[free])
+    return found
+
+
+def _box(place: str, x: float, y: float, long: float) -> Box:
+    """Where a name would lie; y points up."""
+    side, level = place.split()[1], place.split()[0]
+    left = {"right": x + AWAY, "left": x - AWAY - long, "center": x - long / 2}[side]
+    low = {"middle": y - LINE / 2, "top": y + AWAY - 2, "bottom": y - AWAY - LINE + 2}[level]
+    return left, low, left + long, low + LINE
+
+
+def _inside(box: Box) -> bool:
+    return box[0] >= 0 and box[2] <= WIDTH and box[1] >= 0 and box[3] <= HEIGHT
+
+
+def _touches(box: Box, taken: Sequence[Box]) -> bool:
+    return any(box[0] < b[2] and b[0] < box[2] and box[1] < b[3] and b[1] < box[3] for b in taken)

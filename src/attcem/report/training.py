@@ -1,0 +1,134 @@
+"""How training went: the same few curves for every run, one run or all of them at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from attcem.report.charts import Chart, Drawing, Grid, Trace, axis, colour, curve
+from attcem.report.numbers import count, is_number, ratio, scientific, small
+from attcem.report.risk import placed
+from attcem.report.settings import Setting
+from attcem.types import Result
+
+ALL = "all runs"
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One chart: the columns of a history that it shows, the validation's among them."""
+
+    title: str
+    note: str
+    columns: tuple[str, ...]
+    show: Callable[[float | None], str] = small
+    more: tuple[tuple[str, Any], ...] = ()
+
+
+MEASURES = (
+    Measure("Task loss", "Cross-entropy; dashed on validation images.", ("loss", "val_loss")),
+    Measure("Accuracy", "Dashed on validation images.", ("accuracy", "val_accuracy"), ratio, (("tickformat", ".0%"),)),
+    Measure("Penalty", "On the scale of its own defence: not comparable between defences.", ("penalty",)),
+    Measure("Intra-class MSE", "How far latents of a class lie from its centres.", ("intra_mse",), scientific),
+    Measure(
+        "Gate means",
+        "1 lets a variance count, 0 leaves it out.",
+        ("dim_gate", "snr_gate", "class_gate"),
+        ratio,
+        (("range", [0, 1.03]),),
+    ),
+    Measure("Learning rate", "Of the first group of parameters.", ("lr",), scientific),
+    Measure("Effective weight", "λ times its schedule: how hard the penalty really pulls.", ("penalty_weight",)),
+)
+NAMES = {"val_loss": "validation", "val_accuracy": "validation", "loss": "train", "accuracy": "train"}
+
+
+@dataclass(frozen=True)
+class Training:
+    """The charts, and the names of the runs that a reader can pick, the first of which is shown."""
+
+    picks: list[str]
+    charts: list[Chart]
+    legend: list[tuple[str, str]]
+    """Setting → its colour, where all runs are drawn together."""
+
+
+def training(settings: Sequence[Setting]) -> Training | None:
+    """Curves of every run that has a history; nothing where none has."""
+    runs = [(setting, run, place) for setting, place in placed(settings) for run in setting.runs if run.history]
+    if not runs:
+        return None
+    drawn = [chart for measure in MEASURES if (chart := _chart(measure, runs))]
+    labels = [_label(setting, run, runs) for setting, run, _ in runs]
+    legend = {setting.title: colour(place).lstrip("@") for setting, _, place in runs}
+    return Training(([ALL] if len(runs) > 1 else []) + labels, drawn, list(legend.items()))
+
+
+def _label(setting: Setting, run: Result, runs: Sequence[tuple[Setting, Result, int | None]]) -> str:
+    several = len({setting.place for setting, _, _ in runs}) > 1
+    return setting.label(run) + (f" ({' · '.join(setting.place)})" if several else "")
+
+
+def _chart(measure: Measure, runs: Sequence[tuple[Setting, Result, int | None]]) -> Chart | None:
+    drawings: dict[str, Drawing] = {}
+    together: list[Trace] = []
+    lines: list[list[str]] = []
+    for setting, run, place in runs:
+        columns = _columns(measure, run)
+        if not columns:
+            continue
+        label = _label(setting, run, runs)
+        drawings[label] = Drawing(_alone(run, columns), _layout(measure, run))
+        main = next((name for name in columns if "val_" in name), next(iter(columns)))
+        together.append(curve(label, _epochs(run), columns[main], place, mode="lines", showlegend=False))
+        lines += [
+            [label, name, count(len(run.history)), _last(values, measure.show)] for name, values in columns.items()
+        ]
+    if not drawings:
+        return None
+    if len(runs) > 1:
+        drawings = {ALL: Drawing(together, _layout(measure, None))} | drawings
+    return Chart(measure.title, measure.note, drawings, Grid(["run", "column", "epochs", "last"], lines), 230)
+
+
+def _columns(measure: Measure, run: Result) -> dict[str, list[float | None]]:
+    """The measure's columns in a run's history, whoever wrote them, unless they are empty or zero throughout."""
+    names = dict.fromkeys(name for row in run.history for name in row if name.rpartition("/")[2] in measure.columns)
+    found = {name: [row.get(name) for row in run.history] for name in names}
+    return {name: values for name, values in found.items() if any(is_number(value) and value for value in values)}
+
+
+def _epochs(run: Result) -> list[float]:
+    return [row.get("epoch", i + 1) for i, row in enumerate(run.history)]
+
+
+def _alone(run: Result, columns: dict[str, list[float | None]]) -> list[Trace]:
+    traces = []
+    for place, (name, values) in enumerate(columns.items()):
+        dashed = {"line": {"color": colour(place), "width": 2, "dash": "dash"}} if "val_" in name else {}
+        shown = NAMES.get(name, name.rpartition("/")[2].replace("_", " "))
+        traces.append(curve(shown, _epochs(run), values, place, showlegend=len(columns) > 1, **dashed))
+    return traces
+
+
+def _layout(measure: Measure, run: Result | None) -> dict[str, Any]:
+    """Epochs below, and the epochs shaded in which the penalty was shut off, as dark as the share of their steps."""
+    layout: dict[str, Any] = {"xaxis": axis("epoch"), "yaxis": dict(measure.more)}
+    return layout | {"shapes": [] if run is None else shut_off(run)}
+
+
+def shut_off(run: Result) -> list[dict[str, Any]]:
+    """A band for every epoch in which the penalty was zero by its own rule."""
+    bands = []
+    for epoch, row in zip(_epochs(run), run.history, strict=True):
+        shares = [value for name, value in row.items() if name.rpartition("/")[2] == "shut_off" and is_number(value)]
+        if shares and max(shares) > 0:
+            where = {"x0": epoch - 0.5, "x1": epoch + 0.5, "y0": 0, "y1": 1, "yref": "paper"}
+            look = {"fillcolor": "@c1", "opacity": 0.25 * min(1.0, max(shares)), "line": {"width": 0}, "layer": "below"}
+            bands.append({"type": "rect"} | where | look)
+    return bands
+
+
+def _last(values: Sequence[float | None], show: Callable[[float | None], str]) -> str:
+    return show(next((value for value in reversed(values) if is_number(value)), None))
