@@ -32,7 +32,7 @@ DOORS = {
     "assess": WORDS | {"data", "models", "defences", "train", "threat", "attacks", "metrics"},
     "configfile": WORDS | {"data", "models", "defences", "attacks"},
     "experiment": WORDS | {"data", "models", "defences", "train", "assess", "configfile"},
-    "demo": WORDS | {"experiment", "report"},
+    "demo": WORDS | {"compare", "experiment", "report"},
     "sweep": WORDS | {"configfile", "experiment"},
     "tune": WORDS | {"configfile", "experiment", "sweep"},
     "explain": WORDS | {"data", "models", "defences", "experiment"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from attcem.compare import comparison_tables
 from attcem.config import AuditConfig, Experiment, ModelConfig, TrainConfig
 from attcem.experiment import run, run_folder
 from attcem.progress import say
@@ -33,4 +34,4 @@ def demo(out: str | Path = "runs/demo") -> Path:
         say(f"\n{title}: training on Fashion-MNIST, then attacking what leaves the device")
         result, _ = run(experiment, Path(out) / run_folder(experiment), resume=True)
         results.append(result)
-    return write_report(results, Path(out) / "report.html")
+    return write_report(results, Path(out) / "report.html", comparison_tables(results))

@@ -6,14 +6,15 @@ import json
 import pytest
 from PIL import Image
 
-from attcem.report import load_results
+from attcem.report import inside, load_results
 from attcem.report.page import render
+from attcem.report.settings import settings_of
 from attcem.types import Explanation
 
 from .made import make_result
 from .test_page import read
 
-HEADING = "What the defence looks at"
+HEADING = "Inside the defence"
 
 
 def picture(colour: str, dpi: int = 192) -> bytes:
@@ -30,7 +31,6 @@ def test_every_explained_run_has_its_pictures_and_others_none():
     page = read(html)
     assert HEADING in page.text
     assert page.text.index("On few images.") < page.text.index("Shut.")
-    assert page.addresses.count(page.addresses[-1]) == 1
     assert 'width="200" height="50"' in html and 'width="400" height="100"' in html
     assert HEADING not in read(render([plain])).text
 
@@ -38,7 +38,16 @@ def test_every_explained_run_has_its_pictures_and_others_none():
 def test_words_are_escaped():
     run = make_result()
     run.explanations = [Explanation("1.png", "<script>", '"><script>', picture("red"))]
-    assert "<script" not in render([run])
+    assert read(render([run])).tags.count("script") == 3
+
+
+def test_pictures_that_do_not_fit_are_left_out_and_said_so(monkeypatch):
+    runs = [make_result(defence={"noise": {"sigma": s}}) for s in (1, 2)]
+    for run in runs:
+        run.explanations = [Explanation("1.png", "Attention", "On few images.", picture("red"))]
+    monkeypatch.setattr(inside, "ROOM", 2 * len(picture("red")))
+    assert [len(view.figures) for view in inside.views(settings_of(runs))] == [1, 0]
+    assert read(render(runs)).text.count("report this run alone") == 1
 
 
 def test_explanations_are_read_with_a_result_and_not_written_with_it(tmp_path):

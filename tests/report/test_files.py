@@ -6,7 +6,7 @@ import pytest
 from attcem.report import load_results, write_report
 from attcem.report.page import render
 
-from .made import make_result
+from .made import make_result, rich_result
 
 
 def test_round_trip_through_files(tmp_path):
@@ -35,6 +35,17 @@ def test_a_result_keeps_its_arrays(tmp_path, channels):
     for name, pictures in run.gallery.items():
         np.testing.assert_array_equal(back.gallery[name], pictures)
     np.testing.assert_array_equal(back.per_image["ridge/mse"], run.per_image["ridge/mse"])
+
+
+def test_a_row_may_hold_only_the_first_of_the_pictures(tmp_path):
+    run = rich_result(pictures=12)
+    run.save(tmp_path)
+    (back,) = load_results(tmp_path)
+    assert {name: len(row) for name, row in back.gallery.items()} == {
+        "original": 12, "worst": 12, "decoder": 10, "mean_image": 10,
+    }  # fmt: skip
+    np.testing.assert_array_equal(back.gallery["worst"], run.gallery["worst"])
+    assert back.shown == list(range(12))
 
 
 def test_result_reports_itself(tmp_path):

@@ -49,3 +49,17 @@ def test_recovered_share_without_mean_image_is_unknown():
     run = make_result()
     run.baselines = {}
     assert recovered_share(run.worst, run) != recovered_share(run.worst, run)
+
+
+def test_a_name_tells_strengths_and_what_differs_and_no_more():
+    chains = [
+        {"noise": {"sigma": 0.1}, "bound": {"lam": lam, "assign": assign, "width": 128}}
+        for lam, assign in ((1, "slot"), (2, "class"))
+    ]
+    found = settings_of([make_result(defence=chain) for chain in (*chains, {"gmm": {"lam": 3, "clusters": 5}})])
+    assert [s.name for s in found] == [
+        "noise σ=0.1 + bound λ=1 assign=slot",
+        "noise σ=0.1 + bound λ=2 assign=class",
+        "gmm λ=3",
+    ]
+    assert [s.kin for s in found] == ["noise + bound assign=slot", "noise + bound assign=class", "gmm"]

@@ -34,9 +34,9 @@ def test_a_defence_is_called_what_it_is(mse, accuracy, kind):
 
 def test_the_words_carry_the_numbers():
     (verdict,) = verdicts(settings_of([make_result(), make_result(mse=0.0231, accuracy=0.861, defence=NOISE)]))
-    for piece in ("rebuilds the pictures", "0.0040", "0.0800", "95\xa0%", "0.889"):
+    for piece in ("rebuilds the pictures", "88.9\xa0% accuracy", "the best of 2 attacks", "SSIM\xa00.600", "95\xa0%"):
         assert piece in verdict.opening
-    for piece in ("noise σ=0.5", "0.0231", "71\xa0%", "0.861 instead of 0.889"):
+    for piece in ("At 86.1\xa0% accuracy instead of 88.9\xa0%", "SSIM\xa00.600; undefended 0.600", "0.0231", "71\xa0%"):
         assert piece in verdict.judgements[0].sentence
 
 
@@ -77,7 +77,7 @@ def test_knowing_only_the_class_is_noticed():
 def test_runs_are_compared_with_the_undefended_run_most_like_them():
     twin = make_result(accuracy=0.70, audit={"suite": "standard"})
     judged = only_judgement(make_result(), twin, make_result(defence=NOISE, mse=0.03, audit={"suite": "standard"}))
-    assert "instead of 0.700" in judged.sentence
+    assert "instead of 70.0\xa0%" in judged.sentence
     assert "Not like for like" not in judged.sentence
 
 
@@ -97,10 +97,19 @@ def test_places_are_not_mixed():
 def test_seeds_are_averaged():
     runs = [make_result(mse=mse, seed=seed, defence=NOISE) for seed, mse in enumerate((0.02, 0.04))]
     judged = only_judgement(make_result(), *runs)
-    assert "(mean of 2 seeds) it gets to MSE 0.0300" in judged.sentence
+    assert "(MSE\xa00.0300, mean of 2 seeds)" in judged.sentence
 
 
 def test_flags_are_counted():
     clean, flagged = make_result(), make_result(flags=("too short", "too weak"))
     assert flag_line([clean]) == ""
     assert flag_line([clean, flagged]).startswith("This audit is flagged: 2 warnings in 1 of 2 runs.")
+
+
+def test_the_best_defence_comes_first_and_a_lost_task_last():
+    runs = [
+        make_result(mse=m, accuracy=a, defence={"noise": {"sigma": s}})
+        for s, m, a in ((1, 0.07, 0.5), (2, 0.02, 0.88), (3, 0.05, 0.87))
+    ]
+    (verdict,) = verdicts(settings_of([make_result(), *runs]))
+    assert [said.setting.name for said in verdict.judgements] == ["noise σ=3", "noise σ=2", "noise σ=1"]

@@ -19,8 +19,10 @@ from attcem.types import Result
 
 COMFORTABLE, LARGEST = 84, 96
 """Width in pixels at which a small picture is easy to see, and beyond which a large one shrinks."""
-ROOM = 3_000_000
+ROOM = 2_200_000
 """Characters of the page that pictures may take: rows, then columns, are left out beyond."""
+CELL = 200
+"""Characters of a cell besides its picture."""
 ROWS_AT_LEAST, ROWS_AT_MOST = 9, 48
 
 
@@ -108,7 +110,11 @@ def galleries(settings: Sequence[Setting], anchors: Mapping[int, str]) -> list[G
 
 def _gallery(members: list[Shown], room: int, anchors: Mapping[int, str]) -> Gallery:
     first = members[0].run
-    size = len(data_address(first.gallery["original"][0])) + 200
+    some = [
+        *first.gallery["original"][:3],
+        *(picture for each in members for _, picture in list(each.best.values())[:3]),
+    ]
+    size = max(len(data_address(picture)) for picture in some) + CELL
     fitting = max(1, min(len(members), room // (size * ROWS_AT_LEAST) - 2))
     shown, left = members[:fitting], members[fitting:]
     rows = max(ROWS_AT_LEAST, min(ROWS_AT_MOST, room // (size * (fitting + 2))))

@@ -14,8 +14,10 @@ from attcem.report.numbers import ratio
 from attcem.report.settings import Setting
 from attcem.types import Result
 
-ROOM = 2_400_000
+ROOM = 1_600_000
 """Characters of the page that pictures of explanations may take."""
+QUOTED = 8
+"""So many epochs, from the first to the last, are quoted in numbers."""
 
 
 @dataclass
@@ -60,12 +62,20 @@ def _heat(name: str, values: np.ndarray) -> Chart:
     bins = values.shape[1]
     epochs = list(range(1, len(values) + 1))
     rows = [(i + 0.5) / bins for i in range(bins)] if gate else [i + 1 for i in range(bins)]
-    trace = {"type": "heatmap", "x": epochs, "y": rows, "z": values.T.tolist(), "colorscale": "@heat", "zmin": 0}
+    trace = {
+        "type": "heatmap",
+        "x": epochs,
+        "y": rows,
+        "z": np.round(values.T, 3).tolist(),
+        "colorscale": "@heat",
+        "zmin": 0,
+    }
     hover = "epoch %{x}, gate %{y:.2f}: %{z:.1%}" if gate else "epoch %{x}, slot %{y}: %{z:.1%}"
     trace |= {"hovertemplate": hover + "<extra></extra>", "colorbar": {"tickformat": ".0%", "thickness": 10, "len": 1}}
     yaxis = axis("gate", range=[0, 1]) if gate else axis("slot" if name == "slot_mass" else "", dtick=max(1, bins // 8))
     title, note = _words(gate[1] if gate else None, name)
-    lines = [[str(epoch), *(ratio(float(value)) for value in row)] for epoch, row in zip(epochs, values, strict=True)]
+    few = np.unique(np.linspace(0, len(values) - 1, QUOTED).round().astype(int))
+    lines = [[str(epochs[at]), *(ratio(float(value)) for value in values[at])] for at in few]
     heading = ["epoch", *(f"{row:.2f}" if gate else str(row) for row in rows)]
     drawing = Drawing([trace], {"xaxis": axis("epoch"), "yaxis": yaxis, "hovermode": "closest"})
     return Chart(title, note, {name: drawing}, Grid(heading, lines), 240)

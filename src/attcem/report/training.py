@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,8 @@ from attcem.report.settings import Setting
 from attcem.types import Result
 
 ALL = "all runs"
+POINTS = 100
+"""A longer training is drawn at so many of its epochs, evenly, the last among them."""
 
 
 @dataclass(frozen=True)
@@ -94,13 +97,19 @@ def _chart(measure: Measure, runs: Sequence[tuple[Setting, Result, int | None]])
 
 def _columns(measure: Measure, run: Result) -> dict[str, list[float | None]]:
     """The measure's columns in a run's history, whoever wrote them, unless they are empty or zero throughout."""
-    names = dict.fromkeys(name for row in run.history for name in row if name.rpartition("/")[2] in measure.columns)
-    found = {name: [row.get(name) for row in run.history] for name in names}
+    rows = _rows(run)
+    names = dict.fromkeys(name for row in rows for name in row if name.rpartition("/")[2] in measure.columns)
+    found = {name: [row.get(name) for row in rows] for name in names}
     return {name: values for name, values in found.items() if any(is_number(value) and value for value in values)}
 
 
+def _rows(run: Result) -> list[dict[str, float]]:
+    step = math.ceil(len(run.history) / POINTS)
+    return run.history[::-step][::-1]
+
+
 def _epochs(run: Result) -> list[float]:
-    return [row.get("epoch", i + 1) for i, row in enumerate(run.history)]
+    return [row.get("epoch", i + 1) for i, row in enumerate(_rows(run))]
 
 
 def _alone(run: Result, columns: dict[str, list[float | None]]) -> list[Trace]:
@@ -119,13 +128,18 @@ def _layout(measure: Measure, run: Result | None) -> dict[str, Any]:
 
 
 def shut_off(run: Result) -> list[dict[str, Any]]:
-    """A band for every epoch in which the penalty was zero by its own rule."""
-    bands = []
-    for epoch, row in zip(_epochs(run), run.history, strict=True):
+    """A band over epochs in which the penalty was zero by its own rule, in quarters of their steps."""
+    bands: list[dict[str, Any]] = []
+    half = math.ceil(len(run.history) / POINTS) / 2
+    for epoch, row in zip(_epochs(run), _rows(run), strict=True):
         shares = [value for name, value in row.items() if name.rpartition("/")[2] == "shut_off" and is_number(value)]
-        if shares and max(shares) > 0:
-            where = {"x0": epoch - 0.5, "x1": epoch + 0.5, "y0": 0, "y1": 1, "yref": "paper"}
-            look = {"fillcolor": "@c1", "opacity": 0.25 * min(1.0, max(shares)), "line": {"width": 0}, "layer": "below"}
+        quarters = math.ceil(4 * min(1.0, max(shares, default=0.0)))
+        opacity = 0.06 * quarters
+        if bands and (bands[-1]["x1"], bands[-1]["opacity"]) == (epoch - half, opacity):
+            bands[-1]["x1"] = epoch + half
+        elif quarters > 0:
+            where = {"x0": epoch - half, "x1": epoch + half, "y0": 0, "y1": 1, "yref": "paper"}
+            look = {"fillcolor": "@c1", "opacity": opacity, "line": {"width": 0}, "layer": "below"}
             bands.append({"type": "rect"} | where | look)
     return bands
 
