@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import attcem
-from attcem.assess import allowed, audit, below_the_floor
+from attcem.assess import allowed, audit, below_the_floor, record
 from attcem.assess.finished import Finished
 from attcem.assess.judge import Judge
 from attcem.assess.stages import stages
@@ -51,6 +51,21 @@ def test_the_result_survives_the_disk(trained, small, tmp_path):
     assert result.worst.mse == pytest.approx(result.per_image["worst/mse"].mean())
     assert result.cost["bytes"] == 8 * 7 * 7 * 4 and result.history == trained.record.history
     assert "decoder_small" in result.report(tmp_path / "page.html").read_text()
+
+
+def test_pictures_are_kept_of_the_first_images_and_of_those_that_leak_most_least_and_in_the_middle(
+    trained, small, monkeypatch
+):
+    monkeypatch.setattr(record, "KEPT", 12)
+    result = audit(trained, Noise(0.1), small, suite="smoke", images=60, progress=False)
+    order = np.argsort(result.per_image["worst/mse"], kind="stable")
+    assert result.shown[:12] == list(range(12)) and len(result.shown) == len(set(result.shown))
+    assert set(result.shown) == {*range(12), *order[:3], *order[28:31], *order[-3:]}
+    assert len(result.labels) == len(result.gallery["original"]) == len(result.gallery["worst"]) == len(result.shown)
+    assert len(result.gallery["decoder_small"]) == len(result.gallery["mean_image"]) == 10
+    kept = result.gallery["worst"].astype(float) - result.gallery["original"]
+    expected = result.per_image["worst/mse"][result.shown]
+    np.testing.assert_allclose(((kept / 255) ** 2).mean((1, 2, 3)), expected, atol=2e-4)
 
 
 def test_a_missing_or_foreign_result_says_what_to_do(tmp_path):
