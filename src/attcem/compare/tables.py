@@ -84,10 +84,15 @@ def cells(row: Row, metric: str) -> list[str]:
 
 
 def as_table(comparison: Comparison, title: str, places: Sequence[int]) -> Table:
-    """The same lines for a page; `places` are those of the compared runs among the page's."""
+    """The same lines for a page, which shows the flags itself; `places` are those of the compared runs among its own."""
     heading, *lines = _grid(comparison)
     runs = [tuple(places[i] for i in comparison.members[row.defence]) for row in comparison.rows]
-    return Table(title, tuple(opening(comparison)), tuple(heading), tuple(map(Line, map(tuple, lines), runs)))
+    return Table(
+        title,
+        tuple(opening(comparison)[len(comparison.flags) :]),
+        tuple(heading),
+        tuple(map(Line, map(tuple, lines), runs)),
+    )
 
 
 def _number(value: float, form: str) -> str:

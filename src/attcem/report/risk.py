@@ -98,7 +98,7 @@ def by_class(settings: Sequence[Setting]) -> Chart | None:
     classes = list(dict.fromkeys(name for setting in settings for run in setting.runs for name in run.per_class))
     drawings, lines = {}, {}
     for metric, show in METRICS.items():
-        traces = []
+        traces: list[Trace] = []
         for setting, place in placed(settings):
             means = [
                 mean([run.per_class.get(name, {}).get(metric, np.nan) for run in setting.runs]) for name in classes
@@ -135,7 +135,8 @@ def by_option(settings: Sequence[Setting], option: str, title: str, asked: str, 
     if not having:
         return None
     order = sorted({key for setting, _ in having for key in setting.runs[0].curves[option]}, key=_amount)
-    traces, lines = [], []
+    traces: list[Trace] = []
+    lines = []
     for setting, place in having:
         means = [mean([run.curves.get(option, {}).get(key, np.nan) for run in setting.runs]) for key in order]
         traces.append(curve(setting.title, order, means, place, **waiting(len(traces))))
@@ -159,7 +160,8 @@ def by_stage(settings: Sequence[Setting]) -> Chart | None:
     if not having:
         return None
     found = [stage for stage in STAGES if any(stage in setting.runs[0].curves["stages"] for setting, _ in having)]
-    traces, lines = [], []
+    traces: list[Trace] = []
+    lines = []
     for setting, place in having:
         means = [mean([run.curves.get("stages", {}).get(stage, np.nan) for run in setting.runs]) for stage in found]
         bars = {"type": "bar", "name": words(setting.title), "x": [STAGES[stage] for stage in found], "y": means}
