@@ -150,14 +150,12 @@ def explain_run(options: argparse.Namespace, rest: list[str]) -> None:
 def report(options: argparse.Namespace, rest: list[str]) -> None:
     """One HTML page from one or more runs."""
     from attcem.compare import comparison_tables
+    from attcem.report import load_results, render, write_report
+    from attcem.report.live import live
 
     if options.live:
-        from attcem.report.live import live
-
-        live(options.runs, options.port, comparison_tables)
+        live(options.runs, options.port, lambda results: render(results, comparison_tables(results)))
         return
-    from attcem.report import load_results, write_report
-
     results = load_results(options.runs)
     print(f"open {write_report(results, options.out, comparison_tables(results))}")
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import errno
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 from attcem.report.page import render
 from attcem.report.watch import Watch
+from attcem.types import Result
 
 ADDRESS = "127.0.0.1"
 NO_RESULT = (
@@ -23,8 +24,10 @@ SNIPPET = Path(__file__).with_name("templates") / "live.html"
 class Server(ThreadingHTTPServer):
     """Answers for one watch, and only to those who call it by a name of this machine."""
 
-    def __init__(self, folders: Iterable[str | Path], port: int) -> None:
-        self.watch = Watch(folders, render)
+    def __init__(
+        self, folders: Iterable[str | Path], port: int, draw: Callable[[Sequence[Result]], str] = render
+    ) -> None:
+        self.watch = Watch(folders, draw)
         try:
             super().__init__((ADDRESS, port), Handler)
         except OSError as error:
@@ -87,9 +90,9 @@ def with_banner(page: str, version: str) -> str:
     return before + SNIPPET.read_text().replace("VERSION", version) + end + after
 
 
-def live(folders: Iterable[str | Path], port: int) -> None:
+def live(folders: Iterable[str | Path], port: int, draw: Callable[[Sequence[Result]], str] = render) -> None:
     """Serve the report of these folders until interrupted."""
-    with Server(folders, port) as server:
+    with Server(folders, port, draw) as server:
         print(f"open {server.url}   (Ctrl-C ends)", flush=True)
         try:
             server.serve_forever()
