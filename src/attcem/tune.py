@@ -88,17 +88,12 @@ def tune(search: Search, out: Path, trials: int, *, seed: int = 0, progress: boo
 
     A trial is trained in a folder named by its settings: one whose process died is tried again from its last epoch.
     """
-    from optuna.trial import TrialState
-
     study = open_study(search, out, seed)
     while True:
         with contextlib.ExitStack() as held:
             with turn(out):
                 adopt(study, search, out)
-                if (
-                    sum(trial.state != TrialState.FAIL or "cause" in trial.user_attrs for trial in study.trials)
-                    >= trials
-                ):
+                if sum(map(counts, study.trials)) >= trials:
                     return study
                 trial = study.ask(dict(search.space))
                 experiment = search.experiment(trial.params)
@@ -106,6 +101,11 @@ def tune(search: Search, out: Path, trials: int, *, seed: int = 0, progress: boo
                 held.enter_context(only_one(folder))
             say(f"trial {trial.number}: {told(trial.params)}", shown=progress)
             attempt(study, trial, experiment, folder, progress)
+
+
+def counts(trial: FrozenTrial) -> bool:
+    """Whether a trial is at work or settled; one that was abandoned is tried again, and counts then."""
+    return trial.state.name in ("RUNNING", "COMPLETE") or "cause" in trial.user_attrs
 
 
 def attempt(study: Study, trial: Trial, experiment: Experiment, folder: Path, progress: bool) -> None:
