@@ -1,5 +1,6 @@
 """Tuning looks at validation images only, shares its study, and loses no trial."""
 
+import os
 import shutil
 import signal
 import subprocess
@@ -50,7 +51,9 @@ def test_no_test_image_has_any_say(base, capsys):
 def test_a_trial_whose_process_was_killed_is_taken_up_by_the_next(base):
     out = base.parent / "out"
     arguments = ["tune", str(base), *OVER, "--train.epochs", "3", "--trials", "1", "--out"]
-    process = subprocess.Popen([sys.executable, "-m", "attcem", *arguments, out], stderr=subprocess.DEVNULL)
+    alike = os.environ | {"OMP_NUM_THREADS": "1"}  # another number of threads rounds otherwise
+    command = [sys.executable, "-m", "attcem", *arguments, out]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, env=alike)
     wait_until(lambda: list(out.glob("*/checkpoint/state.json")))
     kill(process.pid)
     assert process.wait() == -signal.SIGKILL

@@ -137,7 +137,7 @@ def clock(seconds: float) -> str:
     """Seconds as people say them.
 
     >>> clock(75), clock(7300)
-    ('1 min 15 s', '2 h 2 min')
+    ('1 min 15 s', '2 h 1 min')
     """
     minutes, seconds = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
