@@ -84,7 +84,7 @@ def cells(row: Row, metric: str) -> list[str]:
 
 
 def as_table(comparison: Comparison, title: str, places: Sequence[int]) -> Table:
-    """The same lines for a page, which shows the flags itself; `places` are those of the compared runs among its own."""
+    """The same lines for a page, which shows the flags itself; `places` are those of the runs among its own."""
     heading, *lines = _grid(comparison)
     runs = [tuple(places[i] for i in comparison.members[row.defence]) for row in comparison.rows]
     return Table(

@@ -16,6 +16,8 @@ from attcem.types import Result
 ALL = "all runs"
 POINTS = 100
 """A longer training is drawn at so many of its epochs, evenly, the last among them."""
+FEW = 12
+"""Up to so many epochs each has its tick."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ def _chart(measure: Measure, runs: Sequence[tuple[Setting, Result, int | None]])
         if not columns:
             continue
         label = _label(setting, run, runs)
-        drawings[label] = Drawing(_alone(run, columns), _layout(measure, run))
+        drawings[label] = Drawing(_alone(run, columns), _layout(measure, [run]))
         main = next((name for name in columns if "val_" in name), next(iter(columns)))
         together.append(curve(label, _epochs(run), columns[main], place, mode="lines", showlegend=False))
         lines += [
@@ -91,7 +93,7 @@ def _chart(measure: Measure, runs: Sequence[tuple[Setting, Result, int | None]])
     if not drawings:
         return None
     if len(runs) > 1:
-        drawings = {ALL: Drawing(together, _layout(measure, None))} | drawings
+        drawings = {ALL: Drawing(together, _layout(measure, [run for _, run, _ in runs]))} | drawings
     return Chart(measure.title, measure.note, drawings, Grid(["run", "column", "epochs", "last"], lines), 230)
 
 
@@ -121,10 +123,11 @@ def _alone(run: Result, columns: dict[str, list[float | None]]) -> list[Trace]:
     return traces
 
 
-def _layout(measure: Measure, run: Result | None) -> dict[str, Any]:
-    """Epochs below, and the epochs shaded in which the penalty was shut off, as dark as the share of their steps."""
-    layout: dict[str, Any] = {"xaxis": axis("epoch"), "yaxis": dict(measure.more)}
-    return layout | {"shapes": [] if run is None else shut_off(run)}
+def _layout(measure: Measure, runs: Sequence[Result]) -> dict[str, Any]:
+    """Epochs below, and of a single run the epochs shaded in which its penalty was shut off."""
+    few = {"dtick": 1} if max(len(run.history) for run in runs) <= FEW else {}
+    shaded = shut_off(runs[0]) if len(runs) == 1 else []
+    return {"xaxis": axis("epoch", **few), "yaxis": dict(measure.more), "shapes": shaded}
 
 
 def shut_off(run: Result) -> list[dict[str, Any]]:
