@@ -6,6 +6,7 @@ python -m tests.docs.quickly run fashion_none       # `attcem run fashion_none`,
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,24 +14,28 @@ import pytest
 import attcem
 import attcem.assess
 import attcem.data
-from attcem.attacks import SUITES
+from attcem.attacks import SUITES, Attack
 from attcem.data import Data
 
-SIZES = {"private": 640, "validation": 200, "public": 512, "test": 200}
+SIZES = {"private": 256, "validation": 100, "public": 256, "test": 200}
+BRIEF = {"decoder_small": replace(SUITES["smoke"]["decoder_small"], cycle=8)}
+SEEN = 256
 
 
-def shorten(patch: pytest.MonkeyPatch, small: Data | None = None) -> None:
+def shorten(
+    patch: pytest.MonkeyPatch, small: Data, suite: dict[str, Attack] = SUITES["smoke"], seen: int = 4_000
+) -> None:
     """Replace the embedded data and every suite; data of one's own stays as it is."""
     whole = attcem.data.load_data
 
     def load_data(name: str, **options: Any) -> Data:
-        return (small or shrink(whole(name))) if name == "fashion" else whole(name, **options)
+        return small if name == "fashion" else whole(name, **options)
 
     for module in (attcem, attcem.data):
         patch.setattr(module, "load_data", load_data, raising=False)
-    for suite in SUITES:
-        patch.setitem(SUITES, suite, SUITES["smoke"])
-        patch.setitem(attcem.assess.SEEN, suite, 4_000)
+    for name in list(SUITES):
+        patch.setitem(SUITES, name, suite)
+        patch.setitem(attcem.assess.SEEN, name, seen)
     patch.setattr(attcem.assess, "PROBED", ())
 
 
@@ -43,5 +48,5 @@ def shrink(data: Data) -> Data:
 if __name__ == "__main__":
     from attcem.cli import main
 
-    shorten(pytest.MonkeyPatch())
+    shorten(pytest.MonkeyPatch(), shrink(attcem.data.load_data("fashion")), BRIEF, SEEN)
     sys.exit(main(sys.argv[1:]))
