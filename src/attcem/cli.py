@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 from attcem.config import GRANTS
 from attcem.configfile import UsageError, experiment_parser, explain, parse_experiment
 from attcem.listing import LISTS, is_sweep, preset_paths, print_list, sweep_paths
+from attcem.sweep.options import sweep_options, tune_options
 
 if TYPE_CHECKING:
     from attcem.types import Result
@@ -64,40 +65,19 @@ def run(options: argparse.Namespace, rest: list[str]) -> None:
 
 def sweep(options: argparse.Namespace, rest: list[str]) -> None:
     """Do a grid of experiments, several at a time, and complete what is missing."""
-    from attcem.sweep.cluster import Cluster
-    from attcem.sweep.driver import check_fresh, only_one, sweep
+    from attcem.sweep.command import do_sweep
     from attcem.sweep.grid import read_sweep
-    from attcem.sweep.local import Local
-    from attcem.sweep.table import Table
 
-    path = Path(options.file)
-    path = path if path.exists() else sweep_paths().get(options.file, path)
     if options.address and options.engine != "ray":
         raise UsageError("--address is for --engine ray")
+    path = Path(options.file)
+    path = path if path.exists() else sweep_paths().get(options.file, path)
     runs = read_sweep(path, preset_paths(), seeds=options.seeds, overrides=rest)
     if options.dry_run:
-        for run in runs:
-            print(f"{run.name}   {run.label}")
+        print("\n".join(f"{run.name}   {run.label}" for run in runs))
         return
-    out = Path(options.out or Path("runs") / path.stem).absolute()
-    with only_one(out):
-        if not options.resume:
-            check_fresh(runs, out)
-        engine = Cluster(options.jobs, options.address) if options.engine == "ray" else Local(options.jobs)
-        table = Table(out)
-        try:
-            outcomes = sweep(runs, out, engine, table)
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(
-                "finished runs and epochs are kept: the same command with --resume goes on"
-            ) from None
-        finally:
-            table.close()
-    failed = sum(outcome.cause is not None for outcome in outcomes.values())
-    if failed:
-        raise ValueError(f"{failed} of {len(runs)} runs failed, each with a log.txt: mend the cause, then add --resume")
-    print(f"compare       attcem compare {out}")
-    print(f"page          attcem report {out} --out report.html")
+    how = {name: getattr(options, name) for name in ("engine", "jobs", "address", "resume")}
+    do_sweep(runs, Path(options.out or Path("runs") / path.stem).absolute(), **how)
 
 
 def tune(options: argparse.Namespace, rest: list[str]) -> None:
@@ -240,13 +220,6 @@ SETTABLE = (run, sweep, tune)
 """Commands that take any setting as --key value."""
 
 
-def positive(text: str) -> int:
-    """A whole number from 1."""
-    if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1")
-    return int(text)
-
-
 def build_parser() -> Parser:
     """All commands and their options."""
     parser = Parser(prog="attcem", description=__import__("attcem").__doc__)
@@ -269,25 +242,8 @@ def build_parser() -> Parser:
     running.add_argument("--resume", action="store_true")
     running.add_argument("-h", "--help", action="store_true")
 
-    sweeping = command("sweep", sweep)
-    sweeping.add_argument("file", help="a grid in YAML, or one of `attcem list sweeps`; --key value sets any setting")
-    sweeping.add_argument("--seeds", type=int, nargs="+", help="a run for each of them (default: the file's)")
-    sweeping.add_argument("--engine", choices=["local", "ray"], default="local", help="default: local")
-    sweeping.add_argument("--address", help="a Ray cluster (default: this machine)")
-    sweeping.add_argument("--jobs", type=positive, help="runs at a time (default: one per core)")
-    sweeping.add_argument("--out", help="folder for the runs (default: runs/ and the file's name)")
-    sweeping.add_argument("--resume", action="store_true", help="complete what is missing")
-    sweeping.add_argument("--dry-run", action="store_true", help="check everything and list the runs")
-
-    tuning = command("tune", tune)
-    tuning.add_argument("base", help="a file or preset to start from; --key value sets any setting")
-    for option in ("--range", "--log-range"):
-        tuning.add_argument(option, nargs=3, action="append", default=[], metavar=("KEY", "LOW", "HIGH"))
-    tuning.add_argument("--choice", nargs="+", action="append", default=[], metavar="KEY VALUE")
-    tuning.add_argument("--trials", type=positive, default=20, help="of all processes together (default: 20)")
-    tuning.add_argument("--at-accuracy", type=float, help="print only what hides most at this validation accuracy")
-    tuning.add_argument("--seed", type=int, default=0, help="the search's seed (default: 0)")
-    tuning.add_argument("--out", help="folder for the study, shared by all processes (default: runs/tune-…)")
+    sweep_options(command("sweep", sweep))
+    tune_options(command("tune", tune))
 
     auditing = command("audit", audit)
     auditing.add_argument("run", help="a run's folder")

@@ -40,7 +40,7 @@ def yaml_paths() -> dict[str, Path]:
 
 def is_sweep(path: Path) -> bool:
     """Whether a file describes many runs: it then has a list of runs, or a grid."""
-    return re.search(r"^(runs|grid):", path.read_text(), re.MULTILINE) is not None
+    return re.search(r"^(runs|grid):", path.read_text(errors="replace"), re.MULTILINE) is not None
 
 
 def preset_paths() -> dict[str, Path]:
