@@ -7,6 +7,9 @@ from xml.etree import ElementTree
 
 import pytest
 from benchmarks.cem_cifar10_table import BEGIN, END, FIGURE, PAGE, RESULTS, noise_at, read, render
+from benchmarks.svg import ticks
+from hypothesis import given
+from hypothesis import strategies as st
 
 ROOT = Path(__file__).parents[1]
 COMMITTED = sorted((ROOT / RESULTS).glob("*.json"))
@@ -153,3 +156,15 @@ def test_an_absolute_path_would_be_noticed(text):
 @pytest.mark.parametrize("path", COMMITTED, ids=lambda path: path.stem)
 def test_no_published_result_has_an_absolute_path(path):
     assert not ABSOLUTE.findall(path.read_text())
+
+
+@given(st.floats(-1e4, 1e4), st.floats(1e-3, 1e4))
+def test_ticks_enclose_the_span_with_few_round_steps(low, extent):
+    found = ticks(low, low + extent)
+    assert found[0] <= low + 1e-6 * extent and found[-1] >= low + extent - 1e-6 * extent
+    assert 3 <= len(found) <= 8
+
+
+@pytest.mark.parametrize("value", [0.0, 0.5, -3.0])
+def test_ticks_survive_a_span_of_nothing(value):
+    assert ticks(value, value)[0] < value < ticks(value, value)[-1]
