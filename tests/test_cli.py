@@ -93,7 +93,7 @@ def test_explain_draws_pictures_that_the_report_shows(finished, tmp_path, capsys
     assert f"attcem report {finished} --out report.html" in printed
     page = tmp_path / "page.html"
     assert main(["report", str(finished), "--out", str(page)]) == 0
-    assert "What the defence looks at" in page.read_text()
+    assert "Inside the defence" in page.read_text()
 
 
 def test_explain_of_something_else_says_what_to_do(capsys, tmp_path, tiny, finished):
