@@ -36,13 +36,17 @@ def rows_of(drawn: Sequence[Drawn]) -> list[Row]:
     last: list[Row] = []
     for one in drawn:
         run = next((run for run in one.runs if "original" in run.gallery and best_attack(run)), None)
-        if run is None or (found and not np.array_equal(found[0][1], run.gallery["original"])):
+        if run is None:
+            continue
+        rebuilt = run.gallery[best_attack(run) or ""][:ACROSS]
+        original = run.gallery["original"][: len(rebuilt)]
+        if found and not np.array_equal(found[0][1], original):
             continue
         if not found:
-            found.append(("original", run.gallery["original"]))
+            found.append(("original", original))
             last = [("mean image", run.gallery["mean_image"])] if "mean_image" in run.gallery else []
         name = f"{wrapped(one.name, LETTERS)}\naccuracy {run.accuracy:.3f}"
-        found.append((name, run.gallery[best_attack(run) or ""]))
+        found.append((name, rebuilt))
     return found + last
 
 
@@ -51,7 +55,7 @@ def pictures(group: Group) -> Figure | None:
     rows = rows_of(group.drawn)
     if not rows:
         return None
-    originals = rows[0][1][:ACROSS]
+    originals = rows[0][1]
     width = PAGE if len(originals) > 4 else COLUMN
     margin = 0.065 * max(len(line) for name, _ in rows for line in name.splitlines())
     cell = min((width - margin) / len(originals), (TALLEST - 0.3) / len(rows) - 0.16)
