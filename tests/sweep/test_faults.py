@@ -59,21 +59,6 @@ def disturb(tiny: Path, out: Path, victims: list[str], rng: random.Random) -> bo
     return True
 
 
-def test_a_run_whose_process_dies_every_time_is_reported_and_the_others_go_on(tiny, tmp_path):
-    """One core, so that it is always the first run's worker that dies."""
-    out = tmp_path / "out"
-    driver = start(tiny, "--seeds", "0", "--jobs", "1", "--out", out)
-    dead: set[int] = set()
-    for _ in range(3):
-        (victim,) = wait_until(lambda: [number for number in processes(out) if number not in dead])
-        kill(victim)
-        dead.add(victim)
-    said, _ = driver.communicate()
-    assert driver.returncode == 1
-    assert "SIGKILL: perhaps out of memory" in said and "1 of 2 runs failed" in said
-    assert len(list(out.glob("*/result.json"))) == 1
-
-
 def test_an_interrupt_ends_everything_and_says_how_to_go_on(tiny, tmp_path):
     out = tmp_path / "out"
     driver = start(tiny, "--seeds", "0", "--jobs", "1", "--out", out)
