@@ -17,7 +17,8 @@ from attcem.train import fit, read_state, read_tensors
 from tests.probes import Scaled
 
 RUN = """
-import sys, torch
+import signal, sys, torch
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background shell may have it ignored
 from tests.conftest import shrink
 from tests.probes import Scaled
 from attcem.data import load_data
