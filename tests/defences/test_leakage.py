@@ -1,7 +1,7 @@
 """Every defence trains, and a decoder of what the device really releases finds less than without it; minutes long.
 
-Each is compared with its own switched-off twin, the same chain without it, over three seeds. Those whose own pages say
-that they do not protect are expected to fail here: if one ever passes, its page is wrong.
+Each is compared with its own switched-off twin, the same chain without it, over three seeds. One whose own page
+says that it protects nowhere is expected to fail here: if it ever passes, its page is wrong.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ CLAIMS: dict[str, tuple[Chain, Chain]] = {
 }
 """Defence → chain with it, and its twin."""
 
-NO_PROTECTION = ("gated", "slot", "hybrid")
+NO_PROTECTION = ("slot",)
 NOT_OF_THEIR_OWN = {"none": "the twin of all", "transfer": "protects as its source does"}
 
 

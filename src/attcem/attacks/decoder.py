@@ -108,8 +108,8 @@ class Decoder(Attack):
         return Reconstruction(training.invert(seen), training.curve, training.doubts, training.gain)
 
     def brief(self) -> Decoder:
-        """Two cycles of a few steps."""
-        return replace(self, cycle=8, doublings=1)
+        """Two cycles of a few small steps."""
+        return replace(self, cycle=8, doublings=1, batch=min(16, self.batch))
 
     def trained(self, view: View, seed: int = 0, progress: bool = False) -> Inversion:
         """The trained inverter, found in the attacker's notes if it was trained before."""
