@@ -1,9 +1,5 @@
 """Shapes in signatures are checked while testing; fixtures small enough for any machine."""
 
-import os
-
-os.environ["NUMBA_DISABLE_JIT"] = "1"  # dcor would compile itself at import, slowly, and now and then LLVM aborts there
-
 from jaxtyping import install_import_hook
 
 import tests.typecheck  # noqa: F401
