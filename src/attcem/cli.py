@@ -8,10 +8,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from attcem.config import GRANTS
 from attcem.configfile import UsageError, experiment_parser, explain, parse_experiment
-from attcem.listing import LISTS, is_sweep, preset_paths, print_list, sweep_paths
-from attcem.sweep.options import sweep_options, tune_options
+from attcem.listing import LISTS, find_file, is_sweep, preset_paths, print_list, sweep_paths
+from attcem.options import (
+    audit_options,
+    compare_options,
+    data_options,
+    explain_options,
+    figures_options,
+    report_options,
+    run_options,
+    sweep_options,
+    tune_options,
+)
 
 if TYPE_CHECKING:
     from attcem.types import Result
@@ -48,8 +57,8 @@ def run(options: argparse.Namespace, rest: list[str]) -> None:
         if Path(rest[0]).is_dir():
             out = out or rest[0]
             rest[0] = str(Path(rest[0]) / "config.yaml")
-        elif not Path(rest[0]).exists():
-            rest[0] = str((preset_paths() | sweep_paths()).get(rest[0], rest[0]))
+        else:
+            rest[0] = str(find_file(rest[0], preset_paths() | sweep_paths()))
         if Path(rest[0]).is_file() and is_sweep(Path(rest[0])):
             raise UsageError(f"{rest[0]} describes many runs: attcem sweep {rest[0]}")
     experiment = parse_experiment(rest)
@@ -70,8 +79,7 @@ def sweep(options: argparse.Namespace, rest: list[str]) -> None:
 
     if options.address and options.engine != "ray":
         raise UsageError("--address is for --engine ray")
-    path = Path(options.file)
-    path = path if path.exists() else sweep_paths().get(options.file, path)
+    path = find_file(options.file, sweep_paths())
     runs = read_sweep(path, preset_paths(), seeds=options.seeds, overrides=rest)
     if options.dry_run:
         print("\n".join(f"{run.name}   {run.label}" for run in runs))
@@ -84,7 +92,7 @@ def tune(options: argparse.Namespace, rest: list[str]) -> None:
     """Search for settings that keep accuracy and hide most, judged on validation images only."""
     from attcem.tune import figures, front, read_search, tune
 
-    base = [str(preset_paths().get(options.base, options.base)), *rest]
+    base = [str(find_file(options.base, preset_paths())), *rest]
     search = read_search(base, options.range, options.log_range, options.choice)
     out = Path(options.out or Path("runs") / f"tune-{Path(options.base).stem}")
     try:
@@ -148,13 +156,6 @@ def figures(options: argparse.Namespace, rest: list[str]) -> None:
     written = draw_figures(load_results(options.runs), options.out, options.format, options.at_accuracy)
     for line in (*written.notes, *written.files):
         print(line)
-
-
-def port(text: str) -> int:
-    """A port's number, for argparse."""
-    if not 0 <= int(text) < 2**16:
-        raise ValueError
-    return int(text)
 
 
 def compare(options: argparse.Namespace, rest: list[str]) -> None:
@@ -236,54 +237,17 @@ def build_parser() -> Parser:
 
     command("demo", demo).add_argument("--out", default="runs/demo", help="folder for the runs and report.html")
     command("list", show_list).add_argument("what", nargs="?", choices=list(LISTS), help="everything if not given")
-
-    running = command("run", run, add_help=False)
-    running.add_argument("--out")
-    running.add_argument("--resume", action="store_true")
-    running.add_argument("-h", "--help", action="store_true")
-
+    run_options(command("run", run, add_help=False))
     sweep_options(command("sweep", sweep))
     tune_options(command("tune", tune))
-
-    auditing = command("audit", audit)
-    auditing.add_argument("run", help="a run's folder")
-    auditing.add_argument("--suite", help="see `attcem list suites`")
-    auditing.add_argument("--threat", choices=list(GRANTS), help="what the attacker has (default: the run's)")
-    auditing.add_argument("--images", type=int, help="test images to reconstruct")
-    auditing.add_argument("--seed", type=int, help="the attacker's seed")
-
-    explaining = command("explain", explain_run)
-    explaining.add_argument("run", help="a run's folder")
-    explaining.add_argument("--images", type=int, default=1000, help="validation images to look at (default: 1000)")
-    explaining.add_argument("--tsne", action="store_true", help="also draw neighbourhoods (needs scikit-learn)")
-
-    reporting = command("report", report)
-    reporting.add_argument("runs", nargs="+", help="run folders, or folders of them")
-    reporting.add_argument("--out", default="report.html", help="the page to write")
-    reporting.add_argument("--live", action="store_true", help="serve it on this machine while runs go on, instead")
-    reporting.add_argument("--port", type=port, default=8765, help="of --live; 0 takes any free one (default: 8765)")
-
-    drawing = command("figures", figures)
-    drawing.add_argument("runs", nargs="+", help="run folders, or folders of them")
-    drawing.add_argument("--out", default="figures", help="the folder to write to (default: figures)")
-    drawing.add_argument("--format", nargs="+", choices=["png", "pdf"], default=["png", "pdf"], help="default: both")
-    drawing.add_argument("--at-accuracy", type=float, help="which strengths to show (default: the highest all reach)")
-
-    comparing = command("compare", compare)
-    comparing.add_argument("runs", nargs="+", help="run folders, or folders of them")
-    comparing.add_argument("--at-accuracy", type=float, help="accuracy to compare at (default: the highest all reach)")
-    comparing.add_argument("--metric", choices=["mse", "ssim", "psnr"], default="mse", help="default: mse")
-    comparing.add_argument("--against", metavar="NAME", help="the reference defence (default: noise, or the first)")
-    comparing.add_argument(
-        "--format", choices=["text", "markdown", "latex", "csv", "json"], default="text", help="default: text"
-    )
-
+    audit_options(command("audit", audit))
+    explain_options(command("explain", explain_run))
+    report_options(command("report", report))
+    figures_options(command("figures", figures))
+    compare_options(command("compare", compare))
     about_data = commands.add_parser("data", help="Data sets.")
-    getting = command("get", data_get, about_data.add_subparsers(metavar="get", required=True, parser_class=Parser))
-    getting.add_argument("name", help="see `attcem list data`")
-    getting.add_argument("--root", help="the cache (default: ATTCEM_DATA or ~/.cache/attcem)")
-    getting.add_argument("--from", dest="source", metavar="FILE", help="an archive you already have")
-    getting.add_argument("--checksum", metavar="sha256:HEX", help="what to expect instead of the official checksum")
+    getters = about_data.add_subparsers(metavar="get", required=True, parser_class=Parser)
+    data_options(command("get", data_get, getters))
     return parser
 
 

@@ -8,6 +8,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from attcem.configfile import UsageError
+from attcem.naming import nearest
+
 
 def sentence(entry: Any) -> str:
     """What an entry says of itself, or the first line of its documentation."""
@@ -51,6 +54,15 @@ def preset_paths() -> dict[str, Path]:
 def sweep_paths() -> dict[str, Path]:
     """Name → file of the sweeps among the presets."""
     return {name: path for name, path in yaml_paths().items() if is_sweep(path)}
+
+
+def find_file(name: str, presets: Mapping[str, Path]) -> Path:
+    """The file of that name, or the preset's."""
+    if Path(name).exists():
+        return Path(name)
+    if name not in presets:
+        raise UsageError(f"{name} is no file and no preset: {nearest(Path(name).stem, presets)}")
+    return presets[name]
 
 
 def first_lines(paths: Mapping[str, Path]) -> dict[str, str]:

@@ -120,7 +120,8 @@ def test_every_sweep_that_comes_with_the_package_is_one(capsys):
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        (["missing"], "cannot read missing"),
+        (["missing"], "missing is no file and no preset"),
+        (["tradeof"], "did you mean 'tradeoff'?"),
         (["tradeoff", "--engine", "rya"], "did you mean 'ray'"),
         (["tradeoff", "--jobs", "0"], "number from 1"),
         (["tradeoff", "--address", "x"], "--engine ray"),
