@@ -28,10 +28,12 @@ STORY = {
 
 
 def demo(out: str | Path = "runs/demo") -> Path:
-    """Train, attack and report; an interrupted demo goes on where it was."""
-    results = []
+    """Train, attack and report, network by network; an interrupted demo goes on where it was."""
+    results, page = [], Path(out) / "report.html"
     for title, experiment in STORY.items():
         say(f"\n{title}: training on Fashion-MNIST, then attacking what leaves the device")
         result, _ = run(experiment, Path(out) / run_folder(experiment), resume=True)
         results.append(result)
-    return write_report(results, Path(out) / "report.html", comparison_tables(results))
+        write_report(results, page, comparison_tables(results))
+        say(f"{title}: its pictures are on {page}")
+    return page
