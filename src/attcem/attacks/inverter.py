@@ -201,13 +201,15 @@ class Inverter(nn.Module):
         gram, cross, seen = torch.zeros(()), torch.zeros(()), 0
         for released, x in pairs:
             near = F.unfold(self.grid(released), reach, padding=reach // 2).transpose(1, 2).flatten(0, 1)
-            near = F.pad(near, (0, 1), value=1.0).double()
+            near = F.pad(near, (0, 1), value=1.0)
             covered = self.grid.covers[1] - x.shape[3], self.grid.covers[0] - x.shape[2]
             wanted = F.pad(x - self.image_mean, (0, covered[0], 0, covered[1]))
             if size != self.grid.covers:
                 wanted = F.interpolate(wanted, size=size, mode="bilinear", antialias=True)
-            patches = F.unfold(wanted, factor, stride=factor).transpose(1, 2).flatten(0, 1).double()
-            gram, cross, seen = gram + near.T @ near, cross + near.T @ patches, seen + len(near)
+            patches = F.unfold(wanted, factor, stride=factor).transpose(1, 2).flatten(0, 1)
+            # A batch in single precision, whose rounding is far below the ridge; their sum in double.
+            gram, cross = gram + (near.T @ near).double(), cross + (near.T @ patches).double()
+            seen += len(near)
             if seen >= ENOUGH * near.shape[1]:
                 break
         ridge = 1e-5 * gram.diagonal().mean() * torch.eye(len(gram), dtype=gram.dtype, device=gram.device)
