@@ -1,5 +1,7 @@
 """Shapes in signatures are checked while testing; fixtures small enough for any machine."""
 
+import os
+
 from jaxtyping import install_import_hook
 
 import tests.typecheck  # noqa: F401
@@ -26,6 +28,7 @@ from attcem.models import Split, split
 from attcem.types import Images
 
 torch.set_num_threads(1)
+os.environ["OMP_NUM_THREADS"] = "1"  # for the programs that tests start: two threads beside another test's fight
 
 
 @pytest.fixture(autouse=True)
