@@ -10,21 +10,22 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Figure:
-    """One measured figure and its goal."""
+    """One measured figure and its goal, if it has one."""
 
     name: str
     value: float
-    goal: float
-    at_least: bool
+    goal: float | None = None
+    at_least: bool = True
 
     @property
     def holds(self) -> bool:
         """Whether the goal is met."""
-        return self.value >= self.goal if self.at_least else self.value <= self.goal
+        return self.goal is None or (self.value >= self.goal if self.at_least else self.value <= self.goal)
 
     def __str__(self) -> str:
         verdict, sign = "ok  " if self.holds else "MISS", "≥" if self.at_least else "≤"
-        return f"{verdict}  {self.name:<62} {self.value:6.2f}  goal {sign} {self.goal:g}"
+        aim = "no goal" if self.goal is None else f"goal {sign} {self.goal:g}"
+        return f"{verdict}  {self.name:<62} {self.value:6.2f}  {aim}"
 
 
 def seconds(call: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
