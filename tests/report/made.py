@@ -95,6 +95,7 @@ def rich_result(*, pictures: int = 40, size: int = 16, attacked: int = 60, epoch
         run.diagnostics = {
             "gated/dim_gate_histogram": rng.dirichlet(np.ones(16), epochs),
             "gated/slot_mass": rng.dirichlet(np.ones(8), epochs),
+            "bound/slot_mass": np.ones((epochs, 1)),
         }
     run.history = [history_row(epoch, bool(run.config["defence"])) for epoch in range(1, epochs + 1)]
     return run

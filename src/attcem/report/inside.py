@@ -48,10 +48,10 @@ def views(settings: Sequence[Setting]) -> list[Inside]:
 
 
 def histograms(run: Result) -> list[Chart]:
-    """How gates and slots were spread in every epoch."""
+    """How gates and slots were spread in every epoch; a single slot is all there is."""
     charts = []
     for name, values in run.diagnostics.items():
-        if values.ndim == 2 and len(values) and np.isfinite(values).any():
+        if values.ndim == 2 and values.shape[1] > 1 and len(values) and np.isfinite(values).any():
             charts.append(_heat(name.rpartition("/")[2], values))
     return charts
 
