@@ -63,7 +63,7 @@ def audit(
         _, accuracy = evaluate(model, guard, data.test)
         say(f"accuracy on released test latents {accuracy:.4f}", shown=progress)
         view, truth = build_view(model, guard, data, images=config.images, seed=config.seed, threat=config.threat)
-        thorough = config.suite in PROBED
+        thorough, staged = config.suite in PROBED, config.suite in STAGED
         judge = Judge(truth, evaluator_for(data, SEEN.get(config.suite, 160_000), progress))
         asking = replace(view, oracle=make_oracle(model, guard))
         guesses = {name: Reconstruction(guess(asking, truth.y)) for name, guess in BASELINES.items()}
@@ -71,9 +71,9 @@ def audit(
             judge.score(name, guess.images)
         finished = Finished(None if keep is None else Path(keep), view, config.seed)
         guesses |= run_suite(suite, view, judge, finished, seed=config.seed, progress=progress)
-        probes = run_probes(config, view, truth, data) if thorough else {}
+        probes = run_probes(config, view, truth, data, progress) if thorough else {}
         promised = promises(model, guard, data, twin) if thorough else {}
-        by_stage = stages(model, guard, data, truth, seed=config.seed) if config.suite in STAGED else {}
+        by_stage = stages(model, guard, data, truth, seed=config.seed, progress=progress) if staged else {}
     scored = judge.verdict(suite, data.class_names)
     kept = shown(truth, judge.scores["worst"]["mse"])
     evidence = Evidence(

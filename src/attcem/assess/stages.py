@@ -10,6 +10,7 @@ from attcem.data import Data
 from attcem.defences import Defence
 from attcem.metrics import METRICS
 from attcem.models import Split
+from attcem.progress import say
 from attcem.threat import the_device, view_through
 from attcem.types import Device, Images, Latent
 
@@ -17,7 +18,14 @@ YARDSTICK = Decoder(32, 2, doublings=1)
 
 
 def stages(
-    model: Split, guard: Defence, data: Data, truth: Images, *, seed: int, attack: Attack = YARDSTICK
+    model: Split,
+    guard: Defence,
+    data: Data,
+    truth: Images,
+    *,
+    seed: int,
+    attack: Attack = YARDSTICK,
+    progress: bool = False,
 ) -> dict[str, float]:
     """Stage → MSE of one attack there; only the last stage, `released`, is anything that an attacker sees."""
     deployed = the_device(model, guard)
@@ -32,6 +40,7 @@ def stages(
     for stage, device in devices.items():
         guess = attack(view_through(device, data.public, truth, frozenset({"queries"})), seed=seed)
         found[stage] = METRICS["mse"](guess.images.cpu(), truth.pixels()).mean().item()
+        say(f"one small decoder, {stage.replace('_', ' ')}: MSE {found[stage]:.5f}", shown=progress)
     return found
 
 

@@ -50,13 +50,16 @@ def run_suite(
     return found
 
 
-def run_probes(config: AuditConfig, view: View, truth: Images, data: Data) -> dict[str, dict[str, Any]]:
+def run_probes(
+    config: AuditConfig, view: View, truth: Images, data: Data, progress: bool = False
+) -> dict[str, dict[str, Any]]:
     """What can be told from the latents besides the picture, next to what a guess would tell."""
     gallery = truth[torch.randperm(len(truth), generator=torch.Generator().manual_seed(config.seed + 1))]
     told: dict[str, dict[str, Any]] = {}
     for name, probe in PROBES.items():
         if probe.needs - GRANTS[config.threat]:
             continue
+        say(f"probe {name}", shown=progress)
         answers = probe(replace(view, gallery=gallery), seed=config.seed)
         scores = probe.score(answers, truth, gallery, data.public)
         chance = probe.chance(truth, gallery, data.public)
