@@ -20,6 +20,8 @@ class Grid:
 
     heading: Sequence[str]
     lines: Sequence[Sequence[str]]
+    words: int = 1
+    """How many of the first columns hold no numbers."""
 
 
 @dataclass(frozen=True)

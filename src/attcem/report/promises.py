@@ -56,7 +56,7 @@ def probes_table(settings: Sequence[Setting]) -> Grid | None:
         for metric, found in metrics.items()
         if isinstance(found, Mapping)
     ]
-    return Grid(["setting", "probe", "metric", "measured", "chance"], lines) if lines else None
+    return Grid(["setting", "probe", "metric", "measured", "chance"], lines, words=3) if lines else None
 
 
 COSTS: Mapping[str, tuple[str, Show]] = {

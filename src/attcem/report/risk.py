@@ -73,7 +73,7 @@ def by_picture(settings: Sequence[Setting]) -> Chart | None:
         return None
     note = "A good mean can hide a few pictures that leak entirely: they stand at the left end."
     lines = [[title, metric.upper(), *cells] for (title, metric), cells in quoted.items()]
-    return Chart("Picture by picture", note, drawings, Grid(["setting", "metric", *_leak_order()], lines))
+    return Chart("Picture by picture", note, drawings, Grid(["setting", "metric", *_leak_order()], lines, 2))
 
 
 def _leak_order() -> list[str]:
@@ -115,7 +115,7 @@ def by_class(settings: Sequence[Setting]) -> Chart | None:
     body = [[title, metric.upper(), *cells] for (title, metric), cells in lines.items()]
     note = "The mean worst case of each class: a defence is as good as on the class it protects least."
     height = max(320, 100 + 22 * min(len(classes), 40))
-    return Chart("Class by class", note, drawings, Grid(["setting", "metric", *classes], body), height)
+    return Chart("Class by class", note, drawings, Grid(["setting", "metric", *classes], body, 2), height)
 
 
 def _dots(setting: Setting, classes: Sequence[str], means: Sequence[float], place: int | None, before: int) -> Trace:
@@ -167,7 +167,7 @@ def by_stage(settings: Sequence[Setting]) -> Chart | None:
         bars = {"type": "bar", "name": words(setting.title), "x": [STAGES[stage] for stage in found], "y": means}
         traces.append(bars | {"marker": {"color": colour(place)}} | waiting(len(traces)))
         lines.append([setting.title, *(small(value) if is_number(value) else MISSING for value in means)])
-    note = "The same decoder at three places; only what is released leaves the device."
+    note = "The same decoder at every stage; only what is released leaves the device."
     drawing = Drawing(traces, {"yaxis": axis("MSE"), "barmode": "group"})
     heading = ["setting", *(STAGES[stage] for stage in found)]
     return Chart("Where the protection comes from", note, {"MSE": drawing}, Grid(heading, lines))

@@ -94,7 +94,7 @@ def _chart(measure: Measure, runs: Sequence[tuple[Setting, Result, int | None]])
         return None
     if len(runs) > 1:
         drawings = {ALL: Drawing(together, _layout(measure, [run for _, run, _ in runs]))} | drawings
-    return Chart(measure.title, measure.note, drawings, Grid(["run", "column", "epochs", "last"], lines), 230)
+    return Chart(measure.title, measure.note, drawings, Grid(["run", "column", "epochs", "last"], lines, 2), 230)
 
 
 def _columns(measure: Measure, run: Result) -> dict[str, list[float | None]]:
