@@ -27,14 +27,14 @@ def after_each_doubling(decoder: Decoder, view: View, truth: Images, seed: int) 
     """Train in cycles of doubling length, never stopping early, and print what each has reached."""
     torch.manual_seed(seed)
     training = view.notes[decoder, seed] = Inversion(decoder, view, seed)
-    before = float("nan")
+    before = None
     for doubling in range(decoder.doublings + 1):
         own = training.run_cycle(decoder.cycle * 2**doubling, f"doubling {doubling}", False)
         mse = METRICS["mse"](training.invert(view.targets), truth.pixels()).mean().item()
         images = training.steps * decoder.batch
         print(
             f"{training.steps:>7,} steps  {images:>9,} images  own validation {own:.5f}  "
-            f"test images {mse:.5f}  ({mse / before - 1:+.1%})",
+            f"test images {mse:.5f}" + (f"  ({mse / before - 1:+.1%})" if before else ""),
             flush=True,
         )
         before = mse
@@ -61,7 +61,7 @@ def main() -> None:
     parser.add_argument("--optimise", type=int, default=0, help="test images whose pixels to optimise afterwards")
     options = parser.parse_args()
     seed = read_experiment(options.run).audit.seed
-    view, truth = build_view(*load_run(options.run), images=options.images, seed=seed)
+    view, truth = build_view(*load_run(options.run), images=options.images, seed=seed, threat="white_box")
     decoder = Decoder(options.channels, options.blocks, batch=options.batch, doublings=options.doublings)
     after_each_doubling(decoder, view, truth, seed)
     if options.optimise:
