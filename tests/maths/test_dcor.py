@@ -1,7 +1,6 @@
 """Distance correlation: against sums written out, the dcor package, and what it must not change under."""
 
 import json
-import os
 import subprocess
 import sys
 
@@ -16,6 +15,8 @@ from attcem.maths.dcor import distance_correlation
 EXACT = {"abs": 1e-9, "rel": 1e-9}
 THEIRS = """
 import json, sys
+from unittest.mock import MagicMock
+sys.modules["numba"] = sys.modules["numba.types"] = MagicMock()
 import dcor, numpy
 pairs = numpy.load(sys.argv[1])
 both = dcor.distance_correlation_sqr, dcor.u_distance_correlation_sqr
@@ -23,7 +24,8 @@ print(json.dumps([
     [float(theirs(pairs[f"x{i}"], pairs[f"z{i}"], method="naive")) for theirs in both] for i in range(len(pairs) // 2)
 ]))
 """
-"""In a process of its own, not compiled: dcor's compiler takes half a minute, and has been seen to abort."""
+"""In a process of its own and without numba, which their plain form does not use: it takes half a minute to compile the
+others at the first import, and has been seen to abort."""
 
 
 def random(n, d, seed):
@@ -77,9 +79,7 @@ def test_equal_to_the_dcor_package(tmp_path):
         pairs |= {f"x{i}": x.numpy(), f"z{i}": (z * (1e-3, 1.0, 1e4)[i // 3 % 3]).numpy()}
     np.savez(tmp_path / "pairs.npz", **pairs)
     asked = [sys.executable, "-c", THEIRS, str(tmp_path / "pairs.npz")]
-    environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
-    said = subprocess.run(asked, capture_output=True, text=True, check=True, env=environment).stdout
-    theirs = json.loads(said)
+    theirs = json.loads(subprocess.run(asked, capture_output=True, text=True, check=True).stdout)
     for i, values in enumerate(theirs):
         x, z = (torch.from_numpy(pairs[f"{name}{i}"]) for name in "xz")
         mine = [distance_correlation(x, z, unbiased=unbiased).item() for unbiased in (False, True)]
