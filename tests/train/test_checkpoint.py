@@ -84,6 +84,13 @@ def test_resuming_a_finished_run_only_loads_it(trained, small, network):
     )
 
 
+def test_what_a_kill_left_behind_is_gone_after_resuming(trained, small, network):
+    before = sorted(trained.rglob("*"))
+    (trained / "checkpoint" / "epoch-0099.safetensors").write_bytes(b"switched away from, not yet removed")
+    fit(network, Noise(0.1), small, epochs=1, out=trained, resume=True, progress=False)
+    assert sorted(trained.rglob("*")) == before
+
+
 def test_a_folder_in_use_is_not_overwritten(trained, small, network):
     with pytest.raises(ValueError, match="already holds a run"):
         fit(network, Noise(0.1), small, epochs=1, out=trained, progress=False)

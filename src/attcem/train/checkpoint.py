@@ -52,6 +52,11 @@ def save_state(folder: Path, state: State, tensors: Mapping[str, Tensor], *, bes
 def write_state(folder: Path, state: State) -> None:
     """Switch to this state atomically and remove tensor files that it does not name."""
     write_atomically(folder / STATE, json.dumps(asdict(state), indent=1).encode())
+    drop_unnamed(folder, state)
+
+
+def drop_unnamed(folder: Path, state: State) -> None:
+    """Remove tensor files that a state does not name, such as a process leaves that is killed while it switches."""
     named = {entry["name"] for entry in state.files.values()}
     for path in folder.glob("*.safetensors"):
         if path.name not in named:

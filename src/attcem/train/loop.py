@@ -20,6 +20,7 @@ from attcem.progress import bar, say
 from attcem.train.checkpoint import (
     STATE,
     State,
+    drop_unnamed,
     pack,
     read_state,
     read_tensors,
@@ -139,6 +140,8 @@ class Training:
             raise ValueError(f"{self.out} already holds a run: resume it, or choose another folder")
         state = read_state(self.checkpoint)
         refuse_other(state, self.state, self.out)
+        if self.team.first:
+            drop_unnamed(self.checkpoint, state)
         self.state = state
         self.history.rows = state.history
         self.best = read_tensors(self.checkpoint, state, "best") if "best" in state.files else {}
