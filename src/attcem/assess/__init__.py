@@ -15,7 +15,7 @@ from attcem.assess.promises import below_the_floor, promises
 from attcem.assess.record import describe_experiment, gallery, provenance, shown, training_flags, training_record
 from attcem.assess.stages import stages
 from attcem.assess.suite import allowed, run_probes, run_suite
-from attcem.attacks import BASELINES, PROBED, SUITES, VERSIONS, Reconstruction
+from attcem.attacks import BASELINES, PROBED, SUITES, VERSIONS, Attack, Reconstruction
 from attcem.attacks.checks import Evidence, adequacy_flags, curves
 from attcem.config import GRANTS, AuditConfig, with_options
 from attcem.data import Data
@@ -25,7 +25,7 @@ from attcem.naming import look_up
 from attcem.progress import say
 from attcem.threat import build_view, make_oracle
 from attcem.train import evaluate
-from attcem.types import Result
+from attcem.types import Result, View
 
 __all__ = ["audit", "forget"]
 
@@ -76,20 +76,11 @@ def audit(
         by_stage = stages(model, guard, data, truth, seed=config.seed, progress=progress) if staged else {}
     scored = judge.verdict(suite, data.class_names)
     kept = shown(truth, judge.scores["worst"]["mse"])
-    evidence = Evidence(
-        suite,
-        guesses,
-        {name: found["mse"] for name, found in judge.scores.items()},
-        accuracy=accuracy,
-        classes=data.classes,
-        undefended=all(name == "none" for name in describe(guard)),
-        frozen=guard.sigma > 0 and torch.equal(view.resend(8), view.targets[:8]),  # type: ignore[misc]
-        twin_psnr=None if twin is None else float(twin.worst.psnr),
-    )
+    doubts = adequacy_flags(evidence(suite, guesses, judge, view, guard, data.classes, accuracy, twin))
     return Result(
         config=experiment or describe_experiment(model, guard, data, config),
         accuracy=accuracy,
-        flags=adequacy_flags(evidence) + below_the_floor(scored["worst"], promised) + training_flags(model, guard),
+        flags=doubts + below_the_floor(scored["worst"], promised) + training_flags(model, guard),
         bounds=promised,
         suite=VERSIONS.get(config.suite, config.suite),
         threat=config.threat,
@@ -102,4 +93,27 @@ def audit(
         **scored,
         **training_record(model, view.targets, config.seed),
         **provenance(),
+    )
+
+
+def evidence(
+    suite: dict[str, Attack],
+    guesses: dict[str, Reconstruction],
+    judge: Judge,
+    view: View,
+    guard: Defence,
+    classes: int,
+    accuracy: float,
+    twin: Result | None,
+) -> Evidence:
+    """What the adequacy checks look at."""
+    return Evidence(
+        suite,
+        guesses,
+        {name: found["mse"] for name, found in judge.scores.items()},
+        accuracy=accuracy,
+        classes=classes,
+        undefended=all(name == "none" for name in describe(guard)),
+        frozen=guard.sigma > 0 and torch.equal(view.resend(8), view.targets[:8]),  # type: ignore[misc]
+        twin_psnr=None if twin is None else float(twin.worst.psnr),
     )

@@ -82,11 +82,7 @@ def one_pass(
         if not torch.isfinite(penalty):
             report.lost_penalties += 1
             continue
-        if link.through_encoder:
-            gradient = torch.zeros_like(leaf)
-            accumulate(penalty, list(model.encoder.parameters()), scale)
-        else:
-            gradient = differentiate(penalty, leaf, own, own_scale)
+        gradient = pull(link, penalty, leaf, model.encoder, scale, own_scale)
         if scale > 0:
             report.penalties[name] = float(penalty.detach())
             at_latent = at_latent + scale * gradient
@@ -100,6 +96,16 @@ def one_pass(
         z.backward(at_latent)
     team.complete(model.parameters(), guard.own_parameters())
     return report
+
+
+def pull(
+    link: Defence, penalty: Float[Tensor, ""], leaf: Tensor, encoder: nn.Module, scale: float, own_scale: float
+) -> Tensor:
+    """Gradient of a link's penalty at the latent; one through the encoder goes to its weights instead."""
+    if link.through_encoder:
+        accumulate(penalty, list(encoder.parameters()), scale)
+        return torch.zeros_like(leaf)
+    return differentiate(penalty, leaf, link.own_parameters(), own_scale)
 
 
 def differentiate(penalty: Float[Tensor, ""], leaf: Tensor, own: list[nn.Parameter], own_scale: float = 1.0) -> Tensor:
