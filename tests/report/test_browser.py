@@ -3,22 +3,16 @@
 import csv
 import io
 import re
-import shutil
 
 import pytest
 
 from attcem.compare import comparison_tables
 from attcem.report import write_report
 
+from .chromium import NEEDS_CHROMIUM, PATIENCE, draw_all
 from .made import rich_result
-from .test_live import serving, started
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium found: apt-get install chromium")
-FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync",
-]  # fmt: skip
-PATIENCE = 120_000
+pytestmark = NEEDS_CHROMIUM
 TICK = "getComputedStyle(document.querySelector('.trade .xtick text'))"
 HOSTILE = 'a|b, "c" & 50%_</script><script>window.broken = 1</script>'
 
@@ -38,15 +32,6 @@ def results():
             for s in (0, 1)
         ]
     return runs
-
-
-@pytest.fixture(scope="module")
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install 'attcem[dev]'")
-    with playwright.sync_playwright() as driver:
-        running = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS, timeout=PATIENCE)
-        yield running
-        running.close()
 
 
 @pytest.fixture(scope="module")
@@ -79,15 +64,6 @@ def visit(browser, address):
     for context in contexts:
         context.close()
     assert complaints == []
-
-
-def draw_all(page):
-    """Bring every chart of an open part into sight and wait until it is drawn."""
-    for number in range(page.locator(".plot").count()):
-        plot = page.locator(".plot").nth(number)
-        if plot.is_visible():
-            plot.scroll_into_view_if_needed()
-            plot.locator(".main-svg").first.wait_for(state="attached")
 
 
 def overflow(page):
@@ -272,30 +248,3 @@ def test_without_scripts_the_words_and_the_tables_remain(browser, address):
     assert "best of 2 attacks" in page.locator(".verdict").inner_text()
     assert page.locator(".behind tbody tr").count() > 10 and page.locator(".gallery tbody tr:visible").count() > 9
     context.close()
-
-
-def test_a_live_page_shows_what_is_new_keeps_what_was_opened_and_says_when_it_ends(browser, tmp_path):
-    context = browser.new_context()
-    context.set_default_timeout(PATIENCE)
-    page = context.new_page()
-    broken = []
-    page.on("pageerror", lambda error: broken.append(str(error)))
-    banner = page.locator("#live")
-    with serving(tmp_path) as server:
-        going = started(tmp_path / "going")
-        page.goto(server.url)
-        page.get_by_text("No result yet").wait_for()
-        banner.get_by_text("going: running: epoch 3 of 10, validation .710").wait_for()
-        rich_result(defence={"zebra": {"lam": 1.0}}).save(going)
-        page.locator(".verdict", has_text="zebra").wait_for()
-        fold = page.locator("#attacks details", has_text="zebra")
-        fold.locator("summary").click()
-        rich_result(defence={"walrus": {"lam": 1.0}}).save(tmp_path / "before")
-        page.locator(".verdict", has_text="walrus").first.wait_for()
-        assert fold.get_attribute("open") is not None
-        assert page.locator("#attacks details", has_text="walrus").get_attribute("open") is None
-        draw_all(page)
-        assert banner.is_hidden()
-    banner.get_by_text("no longer live").wait_for()
-    context.close()
-    assert broken == []

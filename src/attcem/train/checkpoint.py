@@ -74,6 +74,15 @@ def read_state(folder: Path) -> State:
         raise ValueError(f"{path} is damaged ({error}): restore it from a copy, or train again") from None
 
 
+def resumed_state(folder: Path, mine: State, *, tidy: bool) -> State:
+    """The state to go on from, if it is one of this very run; `tidy` removes what a killed process left beside it."""
+    state = read_state(folder)
+    refuse_other(state, mine, folder.parent)
+    if tidy:
+        drop_unnamed(folder, state)
+    return state
+
+
 def read_tensors(folder: Path, state: State, which: str) -> dict[str, Tensor]:
     """The tensors of `last` or `best`, verified against the checksum in the state."""
     entry = state.files[which]
@@ -127,7 +136,7 @@ def without_guard(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     return {name: tensor for name, tensor in tensors.items() if name.startswith("model.")}
 
 
-def refuse_other(theirs: State, mine: State, out: Path | None) -> None:
+def refuse_other(theirs: State, mine: State, out: Path) -> None:
     """Raise where a checkpoint belongs to a run of other settings."""
     for name in ("config", "seed", "spec"):
         if getattr(theirs, name) != getattr(mine, name):

@@ -20,11 +20,10 @@ from attcem.progress import bar, say
 from attcem.train.checkpoint import (
     STATE,
     State,
-    drop_unnamed,
     pack,
     read_state,
     read_tensors,
-    refuse_other,
+    resumed_state,
     save_state,
     unpack_modules,
     unpack_optimiser,
@@ -138,11 +137,7 @@ class Training:
             return
         if not resume:
             raise ValueError(f"{self.out} already holds a run: resume it, or choose another folder")
-        state = read_state(self.checkpoint)
-        refuse_other(state, self.state, self.out)
-        if self.team.first:
-            drop_unnamed(self.checkpoint, state)
-        self.state = state
+        self.state = state = resumed_state(self.checkpoint, self.state, tidy=self.team.first)
         self.history.rows = state.history
         self.best = read_tensors(self.checkpoint, state, "best") if "best" in state.files else {}
         if state.finished:
