@@ -24,7 +24,8 @@ class Pairs:
 
     def __init__(self, oracle: Oracle, images: Images, *, augment: Augment, seed: int, device: torch.device) -> None:
         self.oracle, self.images, self.augment, self.seed, self.device = oracle, images, augment, seed, device
-        first = oracle(images[:1].pixels().to(device))
+        with torch.random.fork_rng():  # whoever finds these pairs made goes on with the same random numbers
+            first = oracle(images[:1].pixels().to(device))
         self.variants = min(VARIANTS, BUDGET // (first.numel() * first.element_size() * len(images)))
         self.recorded: dict[int, tuple[Tensor, Recording]] = {}
 
