@@ -14,6 +14,7 @@ DOORS = {
     "types": {"files", "report"},  # Result.report, imported when called
     "naming": set(),
     "files": set(),
+    "cores": set(),
     "config": {"naming"},
     "progress": set(),
     "maths": set(),
@@ -33,7 +34,8 @@ DOORS = {
     "configfile": WORDS | {"data", "models", "defences", "attacks"},
     "experiment": WORDS | {"data", "models", "defences", "train", "assess", "configfile"},
     "demo": WORDS | {"compare", "experiment", "report"},
-    "sweep": WORDS | {"configfile", "experiment"},
+    "side_by_side": WORDS | {"assess", "attacks", "cores", "experiment"},
+    "sweep": WORDS | {"configfile", "cores", "experiment"},
     "tune": WORDS | {"configfile", "experiment", "sweep"},
     "explain": WORDS | {"data", "models", "defences", "experiment"},
 }

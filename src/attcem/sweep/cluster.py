@@ -7,7 +7,7 @@ import os
 import socket
 from typing import Any
 
-from attcem.sweep.local import THREADS
+from attcem.cores import THREADS
 from attcem.sweep.perform import Job, Outcome, perform
 
 

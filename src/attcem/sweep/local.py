@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -10,9 +9,8 @@ from contextlib import suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 
+from attcem.cores import cores, sharing
 from attcem.sweep.perform import Job, Outcome
-
-THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
 class Worker:
@@ -46,15 +44,13 @@ class Local:
     """As many processes as cores, or as asked for; threads are shared out so that they do not fight."""
 
     def __init__(self, jobs: int | None = None) -> None:
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        self.slots = jobs or cores
-        self.threads = max(1, cores // self.slots)
+        self.slots = jobs or cores()
         self.idle: list[Worker] = []
         self.busy: dict[Connection, tuple[Worker, Job]] = {}
 
     def start(self, job: Job) -> None:
         """Give a job to a worker that is free."""
-        worker = self.idle.pop() if self.idle else Worker(self.environment())
+        worker = self.idle.pop() if self.idle else Worker(sharing(self.slots))
         with suppress(ConnectionError):  # it died while idle: told as if it had died at work
             worker.pipe.send(job)
         self.busy[worker.pipe] = worker, job
@@ -74,10 +70,6 @@ class Local:
         """End all workers."""
         for worker in [*self.idle, *(worker for worker, _ in self.busy.values())]:
             worker.close()
-
-    def environment(self) -> dict[str, str]:
-        """Threads for each process."""
-        return dict(os.environ) | dict.fromkeys(THREADS, str(self.threads))
 
 
 def ending(code: int) -> str:

@@ -1,0 +1,17 @@
+"""The processor's cores, shared out among processes so that their threads do not fight."""
+
+from __future__ import annotations
+
+import os
+
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def sharing(processes: int) -> dict[str, str]:
+    """The environment for each of so many processes: its share of the cores, at least one."""
+    return dict(os.environ) | dict.fromkeys(THREADS, str(max(1, cores() // processes)))
