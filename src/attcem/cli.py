@@ -109,6 +109,7 @@ def audit(options: argparse.Namespace, rest: list[str]) -> None:
     from attcem.config import with_options
     from attcem.experiment import audit_run, load_run, read_experiment
     from attcem.naming import look_up
+    from attcem.side_by_side import side_by_side
 
     folder = Path(options.run)
     experiment = read_experiment(folder)
@@ -116,8 +117,12 @@ def audit(options: argparse.Namespace, rest: list[str]) -> None:
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     config = with_options(experiment.audit, given)
     look_up("suite", config.suite, SUITES)
+    experiment = with_options(experiment, {"audit": config})
+    trained = load_run(folder)
     try:
-        result = audit_run(folder, with_options(experiment, {"audit": config}), load_run(folder))
+        if options.jobs > 1:
+            side_by_side(folder, config, options.jobs)
+        result = audit_run(folder, experiment, trained)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("finished attacks are kept: the same command goes on after them") from None
     print_result(result, folder)

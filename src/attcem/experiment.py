@@ -93,12 +93,9 @@ def audit_run(
 ) -> Result:
     """Attack what lies trained in a run's folder and write its result; an interrupted audit keeps finished attacks."""
     from attcem.assess import audit, forget
-    from attcem.data.clients import attacked_by
 
     model, guard, data = trained
-    clients = dealt(experiment, data)
-    if clients:
-        data = attacked_by(data, clients, experiment.clients)
+    data, clients = attacked(experiment, data)
     result = audit(
         model,
         guard,
@@ -114,6 +111,14 @@ def audit_run(
     result.save(folder)
     forget(folder / "audit")
     return result
+
+
+def attacked(experiment: Experiment, data: Data) -> tuple[Data, list[Images]]:
+    """The data as the attacker meets it, and the images of every client; none where there is but one."""
+    from attcem.data.clients import attacked_by
+
+    clients = dealt(experiment, data)
+    return (attacked_by(data, clients, experiment.clients) if clients else data), clients
 
 
 def told_by_client(

@@ -13,6 +13,7 @@ from attcem.assess.finished import Finished, forget
 from attcem.assess.judge import Judge
 from attcem.assess.promises import below_the_floor, promises
 from attcem.assess.record import describe_experiment, gallery, provenance, shown, training_flags, training_record
+from attcem.assess.share import take_part
 from attcem.assess.stages import stages
 from attcem.assess.suite import allowed, run_probes, run_suite
 from attcem.attacks import BASELINES, PROBED, SUITES, VERSIONS, Attack, Reconstruction
@@ -25,9 +26,9 @@ from attcem.naming import look_up
 from attcem.progress import say
 from attcem.threat import build_view, make_oracle
 from attcem.train import evaluate
-from attcem.types import Result, View
+from attcem.types import Images, Result, View
 
-__all__ = ["audit", "forget"]
+__all__ = ["allowed", "audit", "forget", "observe", "take_part"]
 
 STAGED = ("standard", "full")
 """Suites that also ask where the protection comes from."""
@@ -59,10 +60,8 @@ def audit(
     for name, why in skipped.items():
         say(f"{name}: skipped, {why}", shown=progress)
     with torch.random.fork_rng():
-        torch.manual_seed(config.seed)
-        _, accuracy = evaluate(model, guard, data.test)
+        accuracy, view, truth = observe(model, guard, data, config)
         say(f"accuracy on released test latents {accuracy:.4f}", shown=progress)
-        view, truth = build_view(model, guard, data, images=config.images, seed=config.seed, threat=config.threat)
         thorough, staged = config.suite in PROBED, config.suite in STAGED
         judge = Judge(truth, evaluator_for(data, SEEN.get(config.suite, 160_000), progress))
         asking = replace(view, oracle=make_oracle(model, guard))
@@ -94,6 +93,14 @@ def audit(
         **training_record(model, view.targets, config.seed),
         **provenance(),
     )
+
+
+def observe(model: Split, guard: Defence, data: Data, config: AuditConfig) -> tuple[float, View, Images]:
+    """Accuracy on released latents, what the attacker sees, and the truth: the same whenever it is asked."""
+    torch.manual_seed(config.seed)
+    _, accuracy = evaluate(model, guard, data.test)
+    view, truth = build_view(model, guard, data, images=config.images, seed=config.seed, threat=config.threat)
+    return accuracy, view, truth
 
 
 def evidence(

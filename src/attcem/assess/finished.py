@@ -42,6 +42,10 @@ class Finished:
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
             return None
 
+    def missing(self, suite: dict[str, Attack]) -> dict[str, Attack]:
+        """The attacks of a suite that are yet to be done."""
+        return {name: attack for name, attack in suite.items() if self.find(name, attack) is None}
+
     def keep(self, name: str, attack: Attack, found: Reconstruction) -> None:
         """Write a reconstruction, whole or not at all."""
         path = self.path(name, attack)

@@ -59,6 +59,11 @@ class AdversarialDecoder(Attack):
         return self.start.observations
 
     @property
+    def builds_on(self) -> Decoder:
+        """Its start."""
+        return self.start
+
+    @property
     def effort(self) -> float:
         """The decoder's steps, and the critic's."""
         return self.steps * self.batch * (1 + self.critic_steps)

@@ -43,6 +43,11 @@ class Attack(ABC):
         return 50_000
 
     @property
+    def builds_on(self) -> Attack:
+        """The attack whose work it goes on with, noted in the view; itself if it starts afresh."""
+        return self
+
+    @property
     def observations(self) -> int:
         """How often the device must have sent each image; the worst case counts attacks that need one."""
         return 1

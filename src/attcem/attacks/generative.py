@@ -50,6 +50,11 @@ class Generative(Attack):
         return WHITE_BOX
 
     @property
+    def builds_on(self) -> Decoder:
+        """Its start."""
+        return self.start
+
+    @property
     def effort(self) -> float:
         """The image model, and two searches for every image, with a grid of weights for some."""
         searched = 3 * self.images + (2 + len(REFINEMENTS)) * self.tuning

@@ -125,6 +125,11 @@ class Optimise(Attack):
         return WHITE_BOX
 
     @property
+    def builds_on(self) -> Decoder:
+        """Its start."""
+        return self.start
+
+    @property
     def effort(self) -> float:
         """Every step of every start, and the grid of weights at half the steps."""
         grid = len(ANCHORS) * len(ROUGH) * self.tuning / 2

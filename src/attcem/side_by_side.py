@@ -1,0 +1,73 @@
+"""Attacks on one run side by side: `python -m attcem.side_by_side RUN SETTINGS` is one of the processes."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO
+
+from attcem.config import GRANTS, AuditConfig
+from attcem.cores import sharing
+from attcem.progress import say
+
+HELPER = [sys.executable, "-m", "attcem.side_by_side"]
+
+
+def side_by_side(folder: Path, config: AuditConfig, jobs: int, *, progress: bool = True) -> None:
+    """Let so many processes attack a run, and return when none has anything left to do.
+
+    What they finish lies in the run's folder, where the audit finds it. An attack whose process died is missing there,
+    and so is left to the audit: it fails there with its reason, or is done after all.
+    """
+    command = [*HELPER, str(folder), json.dumps(asdict(config))]
+    helpers = [
+        subprocess.Popen(command, env=sharing(jobs), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        for _ in range(jobs)
+    ]
+    relays = []
+    for number, helper in enumerate(helpers, start=1):
+        assert helper.stderr is not None
+        relays.append(threading.Thread(target=relay, args=(f"[{number}] ", helper.stderr, progress)))
+        relays[-1].start()
+    try:
+        for number, helper in enumerate(helpers, start=1):
+            if helper.wait():
+                say(f"[{number}] ended with code {helper.returncode}: the audit does what it left", shown=progress)
+    finally:
+        for helper in helpers:
+            helper.kill()
+        for thread in relays:
+            thread.join()
+
+
+def relay(mark: str, lines: IO[str], shown: bool) -> None:
+    """Pass on what a process says; once this end is closed, its next word ends it."""
+    for line in lines:
+        say(mark + line.rstrip(), shown=shown)
+
+
+def help_out(folder: Path, config: AuditConfig) -> None:
+    """Attack a run, as the audit would, with what no other process has taken."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group: who started this one decides
+    import torch
+
+    from attcem.assess import allowed, observe, take_part
+    from attcem.assess.finished import Finished
+    from attcem.attacks import SUITES
+    from attcem.experiment import attacked, load_run, read_experiment
+
+    model, guard, data = load_run(folder)
+    data, _ = attacked(read_experiment(folder), data)
+    suite, _ = allowed(SUITES[config.suite], GRANTS[config.threat])
+    with torch.random.fork_rng():
+        _, view, _ = observe(model, guard, data, config)
+        take_part(suite, view, Finished(folder / "audit", view, config.seed), seed=config.seed)
+
+
+if __name__ == "__main__":
+    help_out(Path(sys.argv[1]), AuditConfig(**json.loads(sys.argv[2])))

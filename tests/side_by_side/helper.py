@@ -1,0 +1,50 @@
+"""`python -m tests.side_by_side.helper RUN SETTINGS`: a real helper, with attacks of seconds."""
+
+import os
+import sys
+import time
+from dataclasses import dataclass
+
+import torch
+
+from attcem.attacks import ATTACKS, SUITES, Attack, Reconstruction
+from attcem.attacks.decoder import Decoder
+from attcem.progress import say
+
+
+@dataclass(frozen=True)
+class Grey(Attack):
+    """Half-tone, after what is asked of it: nothing, to take its process down, or to talk for ever."""
+
+    does: str
+
+    def __call__(self, view, *, seed=0, progress=False):
+        if "HELPER" in os.environ and self.does == "dies":
+            os._exit(9)
+        while self.does == "talks":
+            say("still here")
+            time.sleep(0.05)
+        return Reconstruction(torch.full((len(view.targets), *view.public.shape), 0.5))
+
+    def brief(self):
+        return self
+
+
+START = Decoder(16, 1).brief()
+BRIEF: dict[str, Attack] = {
+    "decoder": START,
+    "optimise_adam": ATTACKS["optimise_adam"].brief(),
+    "another": Decoder(8, 1).brief(),
+    "noisy": Decoder(8, 1, repeats=4).brief(),
+}
+FATAL: dict[str, Attack] = {"grey": Grey("nothing"), "fatal": Grey("dies"), "another": BRIEF["another"]}
+TALKING: dict[str, Attack] = {"talking": Grey("talks")}
+
+if __name__ == "__main__":
+    from attcem.side_by_side import AuditConfig, Path, help_out, json
+    from tests.side_by_side import helper  # the same classes that the audit compares with, not this __main__'s
+
+    os.environ["HELPER"] = "1"
+    torch.set_num_threads(1)
+    SUITES["smoke"] = getattr(helper, os.environ["SUITE"])
+    help_out(Path(sys.argv[1]), AuditConfig(**json.loads(sys.argv[2])))
