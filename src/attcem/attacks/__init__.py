@@ -51,7 +51,7 @@ ATTACKS: dict[str, Attack] = {
 
 PROBES: dict[str, Probe] = {"linear": LinearProbe(), "property": PropertyProbe(), "reidentify": Reidentify()}
 
-MINUTES, HOUR = replace(MEDIUM, cycle=400, doublings=2), replace(MEDIUM, doublings=3)
+MINUTES, HOUR = replace(MEDIUM, cycle=400, doublings=2), replace(MEDIUM, doublings=2)
 """The decoder that others start from, at the effort of `quick` and of `standard`."""
 
 SUITES: dict[str, dict[str, Attack]] = {
