@@ -1,4 +1,4 @@
-"""Attacks on one run side by side: `python -m attcem.side_by_side RUN SETTINGS` is one of the processes."""
+"""Attacks on one run side by side: `python -m attcem.side_by_side RUN SETTINGS N` is one of N processes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def side_by_side(folder: Path, config: AuditConfig, jobs: int, *, progress: bool
     What they finish lies in the run's folder, where the audit finds it. An attack whose process died is missing there,
     and so is left to the audit: it fails there with its reason, or is done after all.
     """
-    command = [*HELPER, str(folder), json.dumps(asdict(config))]
+    command = [*HELPER, str(folder), json.dumps(asdict(config)), str(jobs)]
     helpers = [
         subprocess.Popen(command, env=sharing(jobs), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         for _ in range(jobs)
@@ -51,8 +51,8 @@ def relay(mark: str, lines: IO[str], shown: bool) -> None:
         say(mark + line.rstrip(), shown=shown)
 
 
-def help_out(folder: Path, config: AuditConfig) -> None:
-    """Attack a run, as the audit would, with what no other process has taken."""
+def help_out(folder: Path, config: AuditConfig, processes: int) -> None:
+    """As one of several processes, attack a run as the audit would, with what no other has taken."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group: who started this one decides
     import torch
 
@@ -66,8 +66,9 @@ def help_out(folder: Path, config: AuditConfig) -> None:
     suite, _ = allowed(SUITES[config.suite], GRANTS[config.threat])
     with torch.random.fork_rng():
         _, view, _ = observe(model, guard, data, config)
-        take_part(suite, view, Finished(folder / "audit", view, config.seed), seed=config.seed)
+        kept = Finished(folder / "audit", view, config.seed)
+        take_part(suite, view, kept, seed=config.seed, processes=processes)
 
 
 if __name__ == "__main__":
-    help_out(Path(sys.argv[1]), AuditConfig(**json.loads(sys.argv[2])))
+    help_out(Path(sys.argv[1]), AuditConfig(**json.loads(sys.argv[2])), int(sys.argv[3]))

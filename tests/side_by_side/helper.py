@@ -1,4 +1,4 @@
-"""`python -m tests.side_by_side.helper RUN SETTINGS`: a real helper, with attacks of seconds."""
+"""`python -m tests.side_by_side.helper RUN SETTINGS N`: a real helper, with attacks of seconds."""
 
 import os
 import sys
@@ -47,4 +47,4 @@ if __name__ == "__main__":
     os.environ["HELPER"] = "1"
     torch.set_num_threads(1)
     SUITES["smoke"] = getattr(helper, os.environ["SUITE"])
-    help_out(Path(sys.argv[1]), AuditConfig(**json.loads(sys.argv[2])))
+    help_out(Path(sys.argv[1]), AuditConfig(**json.loads(sys.argv[2])), int(sys.argv[3]))

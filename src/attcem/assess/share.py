@@ -28,18 +28,21 @@ def effort(group: dict[str, Attack]) -> float:
     return sum(attack.effort for attack in group.values())
 
 
-def take_part(suite: dict[str, Attack], view: View, kept: Finished, *, seed: int, progress: bool = True) -> None:
+def take_part(
+    suite: dict[str, Attack], view: View, kept: Finished, *, seed: int, processes: int = 1, progress: bool = True
+) -> None:
     """Run the groups that no other process has taken, one after the other, until none is left."""
     assert kept.folder is not None, "processes meet in a folder"
-    started, ahead = time.perf_counter(), kept.missing(suite)
+    started, mine = time.perf_counter(), dict[str, Attack]()
     for group in groups(suite):
-        with taken(kept.folder / f"{next(iter(group))}.lock") as mine:
-            for name, attack in kept.missing(group).items() if mine else ():
+        with taken(kept.folder / f"{next(iter(group))}.lock") as free:
+            for name, attack in kept.missing(group).items() if free else ():
                 say(f"attack {name}", shown=progress)
                 began = time.perf_counter()
                 kept.keep(name, attack, attack(view, seed=seed, progress=progress))
+                mine[name] = attack
                 now, missing = time.perf_counter(), kept.missing(suite)
-                left = (now - started) * effort(missing) / (effort(ahead) - effort(missing)) / 60
+                left = (now - started) * effort(missing) / effort(mine) / processes / 60
                 done = f"{len(suite) - len(missing)} of {len(suite)} done, about {left:.0f} min left"
                 say(f"{name}: finished after {now - began:.0f} s; {done}", shown=progress)
 
