@@ -26,7 +26,7 @@ __all__ = [
     "Reconstruction",
 ]
 
-SMALL, MEDIUM, PUBLISHED, LARGE = Decoder(32, 2), Decoder(64, 4), Decoder(64, 8), Decoder(128, 8, attention=True)
+SMALL, MEDIUM, PUBLISHED, LARGE = Decoder(32, 2), Decoder(64, 4), Decoder(64, 8), Decoder(96, 8, attention=True)
 
 ATTACKS: dict[str, Attack] = {
     "decoder_small": SMALL,
