@@ -14,7 +14,7 @@ from attcem.progress import say
 from attcem.threat import the_device, view_through
 from attcem.types import Device, Images, Latent
 
-YARDSTICK = Decoder(32, 2, doublings=1)
+YARDSTICK = Decoder(32, 2, cycle=400, doublings=1)
 
 
 def stages(
