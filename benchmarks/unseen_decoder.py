@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
+from dataclasses import replace
 from itertools import chain, count, islice
 from pathlib import Path
 
@@ -20,6 +21,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from attcem.assess import observe
 from attcem.attacks import SUITES, VERSIONS
 from attcem.attacks.decoder import Decoder
 from attcem.attacks.pairs import Pairs, hold_out
@@ -27,8 +29,6 @@ from attcem.data.loader import Augment
 from attcem.experiment import load_run, read_experiment
 from attcem.metrics import METRICS
 from attcem.progress import bar
-from attcem.threat import build_view
-from attcem.train import evaluate
 from attcem.types import Result, View
 from benchmarks.harness import Figure
 
@@ -111,9 +111,7 @@ def lowered(folder: Path, steps: int | None) -> Figure:
     result, experiment = Result.load(folder), read_experiment(folder)
     model, guard, data = load_run(folder)
     seed, images = experiment.audit.seed, len(result.per_image["worst/mse"])
-    torch.manual_seed(seed)
-    evaluate(model, guard, data.test)  # as the audit does, so that the same noise is drawn
-    view, truth = build_view(model, guard, data, images=images, seed=seed)
+    _, view, truth = observe(model, guard, data, replace(experiment.audit, images=images))
     most, batch = twice_as_long(result.suite)
     network, own = trained(view, steps or most, batch, seed + 1)
     found = METRICS["mse"](inverted(network, view.targets), truth.pixels())

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from attcem.config import GRANTS, AuditConfig
-from attcem.cores import sharing
+from attcem.cores import ending, sharing
 from attcem.progress import say
 
 HELPER = [sys.executable, "-m", "attcem.side_by_side"]
@@ -37,7 +37,7 @@ def side_by_side(folder: Path, config: AuditConfig, jobs: int, *, progress: bool
     try:
         for number, helper in enumerate(helpers, start=1):
             if helper.wait():
-                say(f"[{number}] ended with code {helper.returncode}: the audit does what it left", shown=progress)
+                say(f"[{number}] {ending(helper.returncode)}: the audit does what it left", shown=progress)
     finally:
         for helper in helpers:
             helper.kill()

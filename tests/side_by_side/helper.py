@@ -1,15 +1,19 @@
 """`python -m tests.side_by_side.helper RUN SETTINGS N`: a real helper, with attacks of seconds."""
 
+import json
 import os
 import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 
 from attcem.attacks import ATTACKS, SUITES, Attack, Reconstruction
 from attcem.attacks.decoder import Decoder
+from attcem.config import AuditConfig
 from attcem.progress import say
+from attcem.side_by_side import help_out
 
 
 @dataclass(frozen=True)
@@ -30,9 +34,8 @@ class Grey(Attack):
         return self
 
 
-START = Decoder(16, 1).brief()
 BRIEF: dict[str, Attack] = {
-    "decoder": START,
+    "decoder": Decoder(16, 1).brief(),
     "optimise_adam": ATTACKS["optimise_adam"].brief(),
     "another": Decoder(8, 1).brief(),
     "noisy": Decoder(8, 1, repeats=4).brief(),
@@ -41,7 +44,6 @@ FATAL: dict[str, Attack] = {"grey": Grey("nothing"), "fatal": Grey("dies"), "ano
 TALKING: dict[str, Attack] = {"talking": Grey("talks")}
 
 if __name__ == "__main__":
-    from attcem.side_by_side import AuditConfig, Path, help_out, json
     from tests.side_by_side import helper  # the same classes that the audit compares with, not this __main__'s
 
     os.environ["HELPER"] = "1"

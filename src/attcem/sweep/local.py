@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import signal
 import subprocess
 import sys
 from contextlib import suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 
-from attcem.cores import cores, sharing
+from attcem.cores import cores, ending, sharing
 from attcem.sweep.perform import Job, Outcome
 
 
@@ -70,15 +69,3 @@ class Local:
         """End all workers."""
         for worker in [*self.idle, *(worker for worker, _ in self.busy.values())]:
             worker.close()
-
-
-def ending(code: int) -> str:
-    """How a process ended, in words.
-
-    >>> ending(-9)
-    'was killed (SIGKILL: perhaps out of memory)'
-    """
-    if code >= 0:
-        return f"ended with code {code}"
-    name = signal.Signals(-code).name
-    return f"was killed ({name}{': perhaps out of memory' if name == 'SIGKILL' else ''})"
