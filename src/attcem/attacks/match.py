@@ -8,6 +8,7 @@ from torch import Tensor
 
 from attcem.attacks.base import noise_variance
 from attcem.attacks.inverter import identity, straighten
+from attcem.maths import gaussian_like
 from attcem.types import Latent, Released, View
 
 MEASURED, REPEATS, TOLD_APART = 128, 4, 1e-3
@@ -63,7 +64,7 @@ class Match:
             released = self.device.release(z)
             if not released.requires_grad:
                 return False
-            (gradient,) = torch.autograd.grad((released * torch.randn_like(released)).sum(), z)
+            (gradient,) = torch.autograd.grad((released * gaussian_like(released)).sum(), z)
         return bool(gradient.any())
 
     def expected(self, x: Float[Tensor, "b c h w"]) -> Released:

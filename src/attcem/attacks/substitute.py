@@ -18,6 +18,7 @@ from attcem.attacks.inverter import identity
 from attcem.attacks.likeness import Likeness, unnatural
 from attcem.attacks.pairs import hold_out
 from attcem.data.loader import Augment, Loader
+from attcem.maths import gaussian_like
 from attcem.progress import bar, say
 from attcem.types import Latent, Recording, Released, View
 
@@ -87,7 +88,7 @@ class Substitute(Attack):
                 rate = self.lr * min(1.0, 10 * share + 0.05) * (1 + math.cos(math.pi * share)) / 2
                 optimiser.param_groups[0]["lr"] = rate
                 clean = network(x)
-                released = clean + observed.noise * torch.randn_like(clean)
+                released = clean + observed.noise * gaussian_like(clean)
                 logits = view.cloud(released)
                 task, classes = F.cross_entropy(logits, y), logits.argmax(1)
                 unlike = likeness(released, observed.like(classes), classes)
@@ -184,7 +185,7 @@ class Pretended:
 
     def release(self, z: Latent, repeats: int) -> Released:
         """The mean of so many noisy copies."""
-        return z + self.noise * torch.randn_like(z) / math.sqrt(repeats)
+        return z + self.noise * gaussian_like(z) / math.sqrt(repeats)
 
     def __call__(self, x: Float[Tensor, "b c h w"], repeats: int = 1) -> Released:
         """What the device might send."""
@@ -211,7 +212,7 @@ def as_picture(view: View, observed: Observed) -> Encoder | None:
     offset = observed.latents.mean(each)[:, None, None] - scale * plain.mean(each)[:, None, None]
     for gain, shift in ((torch.ones_like(scale), torch.zeros_like(offset)), (scale, offset)):
         sent = gain * plain + shift
-        sent = sent + observed.noise * torch.randn_like(sent)
+        sent = sent + observed.noise * gaussian_like(sent)
         if unnatural(F.pixel_shuffle(observed.latents, fold), F.pixel_shuffle(sent, fold)) < NATURAL:
             return lambda x, gain=gain, shift=shift: gain * F.pixel_unshuffle(x, fold) + shift  # type: ignore[misc]
     return None

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from attcem.defences.base import Defence
 from attcem.defences.surrogate import nothing
+from attcem.maths import gaussian_like
 from attcem.types import Batch, Latent
 
 
@@ -17,7 +18,7 @@ def fisher_trace(x: Float[Tensor, "b c h w"], z: Latent, sigma: float, draws: in
     """tr(JᵀJ) / σ² of each sample, J = ∂ẑ/∂x, by Hutchinson: the mean of ‖Jᵀv‖² / σ² over v ~ N(0, I)."""
     total = x.new_zeros(len(x))
     for _ in range(draws):
-        (pulled,) = torch.autograd.grad(z, x, torch.randn_like(z), create_graph=True)
+        (pulled,) = torch.autograd.grad(z, x, gaussian_like(z), create_graph=True)
         total = total + pulled.flatten(1).square().sum(1)
     return total / (draws * sigma**2)
 

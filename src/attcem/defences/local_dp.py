@@ -8,6 +8,7 @@ import torch
 from scipy.special import log_ndtr, ndtr
 
 from attcem.defences.base import Defence, Stage
+from attcem.maths import gaussian_like
 from attcem.naming import look_up
 from attcem.types import Latent, Released
 
@@ -51,7 +52,7 @@ class Mechanism:
 
 
 MECHANISMS = {
-    "gaussian": Mechanism(2, gaussian_scale, torch.randn_like),
+    "gaussian": Mechanism(2, gaussian_scale, gaussian_like),
     "laplace": Mechanism(1, laplace_scale, laplace_noise),
 }
 

@@ -1,8 +1,7 @@
 """Gaussian noise on everything that leaves the device."""
 
-import torch
-
 from attcem.defences.base import Defence, Stage
+from attcem.maths import gaussian_like
 from attcem.types import Latent, Released
 
 
@@ -19,4 +18,4 @@ class Noise(Defence):
 
     def release(self, z: Latent) -> Released:
         """Never the same twice, in training and evaluation alike."""
-        return z + self.sigma * torch.randn_like(z)
+        return z + self.sigma * gaussian_like(z)

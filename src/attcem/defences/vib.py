@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from attcem.defences.base import Defence, Stage
 from attcem.defences.surrogate import nothing
+from attcem.maths import gaussian_like
 from attcem.types import Batch, Latent, Released
 
 
@@ -58,7 +59,7 @@ class VIB(Defence):
 
     def release(self, z: Latent) -> Released:
         """Never the same twice, in training and evaluation alike."""
-        return z + self.log_deviation.to(z.dtype).exp() * torch.randn_like(z)
+        return z + self.log_deviation.to(z.dtype).exp() * gaussian_like(z)
 
     def penalty(self, batch: Batch) -> Float[Tensor, ""]:
         """The divergence's mean over the batch and the latent; zero where it is not finite."""

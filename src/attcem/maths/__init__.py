@@ -1,5 +1,6 @@
 """One equation, one pure function; tensors in, tensors out, entropies in nats."""
 
+from attcem.maths.draws import gaussian_like
 from attcem.maths.gates import class_gate, excess, hinge, snr_gate, variance_threshold
 from attcem.maths.moments import Moments, covariance, merge, moments
 from attcem.maths.rate import assignment_information, diagonal_rate, entropy, full_rate, gram_rate, rate_bound, widen
@@ -18,6 +19,7 @@ __all__ = [
     "entropy",
     "excess",
     "full_rate",
+    "gaussian_like",
     "gram_rate",
     "hinge",
     "merge",
