@@ -26,14 +26,15 @@ __all__ = [
     "Reconstruction",
 ]
 
-SMALL, MEDIUM, PUBLISHED, LARGE = Decoder(32, 2), Decoder(64, 4), Decoder(64, 8), Decoder(96, 8, attention=True)
+SMALL, MEDIUM = Decoder(32, 2), Decoder(64, 4)
+PUBLISHED = Decoder(64, 8, start=MEDIUM)
 
 ATTACKS: dict[str, Attack] = {
     "decoder_small": SMALL,
     "decoder_medium": MEDIUM,
     "decoder_res8": PUBLISHED,
-    "decoder_large": LARGE,
-    "decoder_ssim": replace(MEDIUM, loss="mse_ssim"),
+    "decoder_large": Decoder(64, 16, attention=True, start=PUBLISHED),
+    "decoder_ssim": replace(MEDIUM, loss="mse_ssim", start=MEDIUM),
     "decoder_class": replace(MEDIUM, class_aware=True),
     "decoder_gan": AdversarialDecoder(start=MEDIUM),
     "decoder_shifted": replace(MEDIUM, shifted=True),
@@ -54,6 +55,9 @@ PROBES: dict[str, Probe] = {"linear": LinearProbe(), "property": PropertyProbe()
 MINUTES, HOUR = replace(MEDIUM, cycle=400, doublings=2), replace(MEDIUM, doublings=2)
 """The decoder that others start from, at the effort of `quick` and of `standard`."""
 
+DEEPER = replace(PUBLISHED, start=HOUR, cycle=300, doublings=1)
+"""The published size, from where that one ends."""
+
 SUITES: dict[str, dict[str, Attack]] = {
     "smoke": {"decoder_small": replace(SMALL, cycle=50, doublings=0)},
     "glance": {"decoder_medium": replace(MEDIUM, cycle=300, doublings=1)},
@@ -71,9 +75,9 @@ SUITES: dict[str, dict[str, Attack]] = {
     "standard": {
         "decoder_small": replace(SMALL, doublings=2),
         "decoder_medium": HOUR,
-        "decoder_res8": replace(PUBLISHED, cycle=400, doublings=2),
-        "decoder_large": replace(LARGE, cycle=150, doublings=2),
-        "decoder_ssim": replace(MEDIUM, loss="mse_ssim", doublings=1),
+        "decoder_res8": DEEPER,
+        "decoder_large": Decoder(64, 16, attention=True, start=DEEPER, cycle=150, doublings=1),
+        "decoder_ssim": replace(MEDIUM, loss="mse_ssim", start=HOUR, cycle=300, doublings=1),
         "decoder_class": replace(MEDIUM, class_aware=True, doublings=1),
         "decoder_gan": AdversarialDecoder(start=HOUR),
         "decoder_shifted": replace(MEDIUM, shifted=True, doublings=1),

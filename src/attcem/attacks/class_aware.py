@@ -29,6 +29,10 @@ class ClassAware(nn.Module):
         self.inverter, self.cloud = inverter, cloud
         self.residuals = nn.Parameter(residuals)
 
+    def deepen(self, blocks: int, *, attention: bool = False) -> None:
+        """Deepen the inverter."""
+        self.inverter.deepen(blocks, attention=attention)
+
     def solved(self) -> Iterator[nn.Parameter]:
         """What starts solved: the inverter's linear part, and the residuals."""
         yield from self.inverter.solved()

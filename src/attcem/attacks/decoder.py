@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -46,12 +47,15 @@ class Decoder(Attack):
     Training runs in cycles, each twice as long as the last and each ending at learning rate 0. When a cycle lowers the
     attacker's own validation loss by less than `tolerance`, the loss has plateaued. `doublings` caps the effort: if
     the last cycle allowed still gained more than that, the attack says so.
+
+    With a `start` it goes on from what that one has learnt, in a network at least as deep, or by another loss: in a
+    fraction of the steps it is where it would be, and further blocks add to a guess that is already good.
     """
 
     channels: int
     blocks: int
     attention: bool = False
-    """Cells also look at each other, half-way through the blocks."""
+    """Cells also look at each other, half-way through the blocks, or behind those of its start."""
     loss: str = "mse"
     class_aware: bool = False
     """Reads the cloud's logits, and learns what to add to the public mean of the classes they name."""
@@ -68,6 +72,18 @@ class Decoder(Attack):
     """Steps of the first cycle."""
     doublings: int = 5
     tolerance: float = 0.02
+    start: Decoder | None = None
+    """Trained first, or found trained."""
+
+    def __post_init__(self) -> None:
+        if self.start is not None and not self.contains(self.start):
+            raise ValueError("a decoder goes on from one that saw the same, as wide and no deeper: mend its start")
+
+    def contains(self, other: Decoder) -> bool:
+        """Whether its network is the other's and possibly more, and learns from the same."""
+        same = ("channels", "class_aware", "repeats", "pairs", "shifted")
+        alike = all(getattr(self, field) == getattr(other, field) for field in same)
+        return alike and self.blocks >= other.blocks and self.attention >= other.attention
 
     @property
     def about(self) -> str:
@@ -78,6 +94,7 @@ class Decoder(Attack):
         words += [f"{self.repeats} sends of every image"] * (self.repeats > 1)
         words += [] if self.pairs is None else [f"only {self.pairs:,} public images"]
         words += ["public images of half of the classes"] * self.shifted
+        words += [] if self.start is None else [f"from what {self.start.blocks} blocks have learnt"]
         return f"{', '.join(words)}; trained on fresh queries until doubling the effort gains nothing."
 
     @property
@@ -97,6 +114,11 @@ class Decoder(Attack):
         return pictures * (0.4 + self.channels**2 * self.blocks / 25_000)
 
     @property
+    def builds_on(self) -> Decoder:
+        """Its start, if it has one."""
+        return self if self.start is None else self.start.builds_on
+
+    @property
     def observations(self) -> int:
         """As many as it averages."""
         return self.repeats
@@ -109,20 +131,23 @@ class Decoder(Attack):
 
     def brief(self) -> Decoder:
         """Two cycles of a few small steps."""
-        return replace(self, cycle=8, doublings=1, batch=min(16, self.batch))
+        start = None if self.start is None else self.start.brief()
+        return replace(self, cycle=8, doublings=1, batch=min(16, self.batch), start=start)
 
     def trained(self, view: View, seed: int = 0, progress: bool = False) -> Inversion:
         """The trained inverter, found in the attacker's notes if it was trained before."""
         if (self, seed) not in view.notes:
             with torch.random.fork_rng():
                 torch.manual_seed(seed)
-                view.notes[self, seed] = self.train(Inversion(self, view, seed), progress)
+                before = None if self.start is None else self.start.trained(view, seed, progress)
+                view.notes[self, seed] = self.train(Inversion(self, view, seed, before), progress)
         return view.notes[self, seed]
 
     def train(self, training: Inversion, progress: bool) -> Inversion:
         """Cycles of doubling length, until one gains nothing or the effort is spent."""
         title, before = f"decoder {self.channels}×{self.blocks}", math.inf
-        training.choose_rate(max(1, self.cycle // TRIAL))
+        if self.start is None:
+            training.choose_rate(max(1, self.cycle // TRIAL))
         for doubling in range(self.doublings + 1):
             reached = training.run_cycle(self.cycle * 2**doubling, title, progress)
             say(f"{title}: own validation loss {reached:.5f} after {training.steps:,} steps", shown=progress)
@@ -137,7 +162,7 @@ class Decoder(Attack):
 class Inversion:
     """An inverter in training: its data, its optimiser, its best weights so far."""
 
-    def __init__(self, settings: Decoder, view: View, seed: int) -> None:
+    def __init__(self, settings: Decoder, view: View, seed: int, before: Inversion | None = None) -> None:
         if view.oracle is None:
             raise ValueError(
                 "a decoder learns from queries: choose a threat model that grants them, query or white_box"
@@ -154,8 +179,8 @@ class Inversion:
         self.pairs: Pairs = view.notes[known]
         self.held_out = held_out.pixels().to(self.device)
         self.held_recording = view.oracle.record(self.held_out.split(256))
-        self.network = self.solved(own)
-        self.start(settings.lr)
+        self.network = self.solved(own) if before is None else self.grown(before)
+        self.start(settings.lr if before is None else before.lr)
 
     @property
     def doubts(self) -> list[str]:
@@ -195,6 +220,12 @@ class Inversion:
         network = self.aware(inverter, own) if self.settings.class_aware else inverter
         network.solve_linear(zip(released.split(64), x.split(64), strict=True))
         return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+    def grown(self, before: Inversion) -> Inverter | ClassAware:
+        """A network that guesses what a trained one does, deepened."""
+        network, mine, its = copy.deepcopy(before.network), self.settings, before.settings
+        network.deepen(mine.blocks - its.blocks, attention=mine.attention and not its.attention)
+        return network.to(self.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def aware(self, inverter: Inverter, own: Images) -> ClassAware:
         """The same inverter beside what the cloud says of the class."""

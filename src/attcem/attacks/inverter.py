@@ -169,13 +169,19 @@ class Inverter(nn.Module):
         self.linear = Unfold(self.grid.channels, colours, reach, factor)
         zeroed(self.linear)
         self.stem = nn.Conv2d(self.grid.channels, channels, 3, padding=1)
-        cells = math.prod(self.grid.size)
-        look = [CellAttention(channels, cells)] if attention and cells <= MOST_CELLS else []
-        half = [Residual(channels) for _ in range(blocks // 2)]
-        self.body = nn.Sequential(*half, *look, *(Residual(channels) for _ in range(blocks - blocks // 2)))
+        self.body = nn.Sequential()
+        self.deepen(blocks // 2)
+        self.deepen(blocks - blocks // 2, attention=attention)
         fine = max(8, channels // 8)
         self.unfold = Unfold(channels, fine, 3, factor)
         self.out = zeroed(nn.Conv2d(fine, colours, 3, padding=1))
+
+    def deepen(self, blocks: int, *, attention: bool = False) -> None:
+        """Add blocks, and before them a look of every cell at the others; all begin as nothing: the guess stays."""
+        channels, cells = self.stem.out_channels, math.prod(self.grid.size)
+        if attention and cells <= MOST_CELLS:
+            self.body.append(CellAttention(channels, cells))
+        self.body.extend(Residual(channels) for _ in range(blocks))
 
     def forward(self, released: Float[Tensor, "b *latent"]) -> Float[Tensor, "b c h w"]:
         """The guessed images, not clamped."""

@@ -1,0 +1,72 @@
+"""Decoders that go on from what another has learnt."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from attcem.attacks import SUITES
+from attcem.attacks.decoder import Decoder, Inversion
+from attcem.defences import Undefended
+from attcem.threat import build_view
+
+SHALLOW = Decoder(8, 1, cycle=20, doublings=0)
+GROWN = {
+    "deeper": Decoder(8, 3, cycle=10, doublings=0, start=SHALLOW),
+    "another loss": replace(SHALLOW, loss="mse_ssim", start=SHALLOW),
+    "with attention": Decoder(8, 2, attention=True, start=SHALLOW),
+    "class-aware": Decoder(8, 2, class_aware=True, start=replace(SHALLOW, class_aware=True)),
+}
+
+
+@pytest.fixture
+def view(network, small):
+    return build_view(network, Undefended(), small, images=20)[0]
+
+
+@pytest.mark.parametrize("kind", GROWN)
+def test_it_begins_with_the_guess_of_its_start(kind, view):
+    decoder = GROWN[kind]
+    before = decoder.start.trained(view, 0)
+    grown = Inversion(decoder, view, 0, before)
+    assert torch.equal(grown.invert(view.targets), before.invert(view.targets))
+    assert len(list(grown.network.parameters())) >= len(list(before.network.parameters()))
+    assert grown.lr == before.lr, "the rate that its start settled on"
+
+
+def test_a_deeper_one_has_the_blocks_that_it_was_asked_for(view):
+    grown, before = (GROWN["deeper"].trained(view, 0).network, SHALLOW.trained(view, 0).network)
+    assert len(grown.body) == 3 and len(before.body) == 1
+    looks = GROWN["with attention"].brief().trained(view, 0).network
+    assert [type(layer).__name__ for layer in looks.body] == ["Residual", "CellAttention", "Residual"]
+
+
+def test_it_goes_on_without_touching_its_start(view):
+    before = SHALLOW.trained(view, 0)
+    guess, loss = before.invert(view.targets), before.best
+    after = GROWN["deeper"].trained(view, 0)
+    assert after.curve[0] == pytest.approx(loss) and after.best <= after.curve[0], "it begins where that one ended"
+    assert len(set(after.curve)) > 1, "and learns"
+    assert torch.equal(before.invert(view.targets), guess)
+
+
+def test_a_start_that_nobody_has_trained_is_trained_and_noted(view):
+    found = GROWN["deeper"](view, seed=0)
+    assert (SHALLOW, 0) in view.notes
+    assert torch.equal(found.images, GROWN["deeper"](replace(view, notes={}), seed=0).images)
+
+
+@pytest.mark.parametrize(
+    "other", [{"channels": 16}, {"blocks": 2}, {"attention": True}, {"pairs": 100}, {"repeats": 4}, {"shifted": True}]
+)
+def test_a_start_that_does_not_fit_is_refused(other):
+    with pytest.raises(ValueError, match="mend its start"):
+        Decoder(8, 1, start=replace(SHALLOW, **other))
+
+
+def test_it_is_done_where_its_start_is():
+    assert GROWN["deeper"].builds_on == SHALLOW and SHALLOW.builds_on == SHALLOW
+    assert replace(GROWN["deeper"], start=GROWN["deeper"]).builds_on == SHALLOW
+    standard = SUITES["standard"]
+    for name in ("decoder_res8", "decoder_large", "decoder_ssim"):
+        assert standard[name].builds_on == standard["decoder_medium"]
