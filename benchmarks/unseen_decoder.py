@@ -102,8 +102,13 @@ def twice_as_long(suite: str) -> tuple[int, int]:
     """Twice the steps that the suite's longest decoder may take, and its batch."""
     names = {VERSIONS.get(name, name): name for name in SUITES}
     decoders = [attack for attack in SUITES[names[suite]].values() if isinstance(attack, Decoder)]
-    longest = max(decoders, key=lambda attack: attack.cycle * 2**attack.doublings)
-    return 2 * longest.cycle * (2 ** (longest.doublings + 1) - 1), longest.batch
+    longest = max(decoders, key=with_its_start)
+    return 2 * with_its_start(longest), longest.batch
+
+
+def with_its_start(decoder: Decoder) -> int:
+    """Steps until it is trained, those of the decoders before it included."""
+    return decoder.most_steps + (0 if decoder.start is None else with_its_start(decoder.start))
 
 
 def lowered(folder: Path, steps: int | None) -> Figure:

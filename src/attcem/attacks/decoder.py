@@ -110,8 +110,13 @@ class Decoder(Attack):
     @property
     def effort(self) -> float:
         """Grows with the weights of its blocks."""
-        pictures = self.batch * self.cycle * (2 ** (self.doublings + 1) - 1)
+        pictures = self.batch * self.most_steps
         return pictures * (0.4 + self.channels**2 * self.blocks / 25_000)
+
+    @property
+    def most_steps(self) -> int:
+        """Its own, without those of its start, if no cycle finds a plateau."""
+        return self.cycle * (2 ** (self.doublings + 1) - 1)
 
     @property
     def builds_on(self) -> Decoder:
