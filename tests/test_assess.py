@@ -1,5 +1,6 @@
 """The audit: wired to the released graph, worst case per image, nothing lost on disk."""
 
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -12,11 +13,14 @@ from attcem.assess.finished import Finished
 from attcem.assess.judge import Judge
 from attcem.assess.stages import stages
 from attcem.attacks import ATTACKS, SUITES, Attack, Reconstruction
+from attcem.attacks.adversarial import AdversarialDecoder
 from attcem.attacks.checks import Evidence, adequacy_flags, curves
 from attcem.attacks.decoder import Decoder
+from attcem.attacks.optimise import Optimise
 from attcem.config import GRANTS
 from attcem.defences import Noise, Undefended
 from attcem.metrics import Evaluator
+from attcem.threat import build_view
 from attcem.types import Result, Summary, View
 from tests.probes import Blank
 
@@ -180,11 +184,40 @@ def test_an_interrupted_audit_goes_on_after_its_finished_attacks(trained, small,
 @pytest.mark.parametrize("gain", [None, 0.25])
 def test_a_finished_attack_comes_back_as_it_was_kept(gain, small, tmp_path):
     kept = Finished(tmp_path, View(small.public, None, torch.zeros(2, 3)), seed=0)
-    found = Reconstruction(torch.full((2, 1, 4, 4), 0.3), [0.5, 0.25], ["cut short"], gain)
+    learnt = {"lr": torch.tensor(0.1, dtype=torch.float64), "weights": torch.randn(3, 2)}
+    found = Reconstruction(torch.full((2, 1, 4, 4), 0.3), [0.5, 0.25], ["cut short"], gain, learnt)
     kept.keep("a", Counted("a"), found)
     again = kept.find("a", Counted("a"))
     assert torch.equal(again.images, found.images)
     assert (again.curve, again.warnings, again.gain) == (found.curve, found.warnings, gain)
+    assert again.learnt.keys() == learnt.keys() and all(
+        torch.equal(again.learnt[name], learnt[name]) for name in learnt
+    )
+
+
+START = Decoder(8, 1, cycle=8, doublings=1, batch=16)
+BUILT = {
+    "deeper": replace(START, blocks=2, start=START),
+    "critic": AdversarialDecoder(start=START, steps=10, batch=16),
+    "pixels": Optimise(images=4, steps=5, tuning=4, start=START),
+}
+
+
+@pytest.mark.parametrize("name", BUILT)
+def test_what_builds_on_a_finished_decoder_does_not_train_it_again(name, network, small, tmp_path, monkeypatch):
+    view, _ = build_view(network, Noise(0.1), small, images=8, threat="white_box")
+    kept = Finished(tmp_path, view, seed=1)
+    kept.keep("start", START, START(view, seed=1))
+    expected = BUILT[name](view, seed=1)
+    again = replace(view, notes={})
+    START.recall(again, kept.find("start", START), seed=1)
+    learn = Decoder.train
+    monkeypatch.setattr(
+        Decoder, "train", lambda self, *rest: pytest.fail("again") if self == START else learn(self, *rest)
+    )
+    found = BUILT[name](again, seed=1)
+    assert torch.equal(found.images, expected.images)
+    assert (found.curve, found.warnings, found.gain) == (expected.curve, expected.warnings, expected.gain)
 
 
 def test_unknown_suites_and_options_are_named(trained, small):
@@ -230,6 +263,10 @@ BLIND = {"decoder": Decoder(32, 2), "substitute": Blind()}
         ({"decoder": 0.01}, {"twin_psnr": 22.0}, None),
         ({"small": 0.01, "large": 0.0096}, {"suite": SIZES}, None),
         ({"small": 0.01, "large": 0.009}, {"suite": SIZES}, "a still larger one may find more"),
+        (
+            {"linear": 0.05, "small": 0.04, "large": 0.0499},
+            "large: no better than the linear guess",
+        ),
         ({"small": 0.01, "large": 0.065}, {"suite": SIZES, "undefended": True}, "worse than the mean image"),
         ({"decoder": 0.01, "optimise": 0.0104}, {"suite": WHITE}, None),
         ({"decoder": 0.01, "optimise": 0.011}, {"suite": WHITE}, "gradients may be masked"),

@@ -6,6 +6,7 @@ import hashlib
 import shutil
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,6 +14,9 @@ import torch
 from attcem.attacks import Attack, Reconstruction
 from attcem.files import replacing
 from attcem.types import View
+
+LEARNT = "learnt/"
+"""Before the names of what an attack has learnt."""
 
 
 class Finished:
@@ -38,7 +42,9 @@ class Finished:
             with np.load(path) as arrays:
                 images, curve, warnings, gain = (arrays[key] for key in ("images", "curve", "warnings", "gain"))
                 known = None if np.isnan(gain) else gain.item()
-                return Reconstruction(torch.from_numpy(images), curve.tolist(), warnings.tolist(), known)
+                names = [key for key in arrays.files if key.startswith(LEARNT)]
+                learnt = {name.removeprefix(LEARNT): torch.from_numpy(arrays[name]) for name in names}
+                return Reconstruction(torch.from_numpy(images), curve.tolist(), warnings.tolist(), known, learnt)
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
             return None
 
@@ -49,15 +55,16 @@ class Finished:
     def keep(self, name: str, attack: Attack, found: Reconstruction) -> None:
         """Write a reconstruction, whole or not at all."""
         path = self.path(name, attack)
-        if path is not None:
-            with replacing(path) as file:
-                np.savez_compressed(
-                    file,
-                    images=found.images.cpu().numpy(),
-                    curve=np.array(found.curve, dtype=np.float64),
-                    warnings=np.array(found.warnings, dtype=np.str_),
-                    gain=np.float64(np.nan if found.gain is None else found.gain),
-                )
+        if path is None:
+            return
+        arrays: dict[str, Any] = {LEARNT + part: tensor.cpu().numpy() for part, tensor in found.learnt.items()} | {
+            "images": found.images.cpu().numpy(),
+            "curve": np.array(found.curve, dtype=np.float64),
+            "warnings": np.array(found.warnings, dtype=np.str_),
+            "gain": np.float64(np.nan if found.gain is None else found.gain),
+        }
+        with replacing(path) as file:
+            np.savez_compressed(file, **arrays)
 
 
 def forget(folder: Path) -> None:

@@ -36,7 +36,10 @@ def take_part(
     started, mine = time.perf_counter(), dict[str, Attack]()
     for group in groups(suite):
         with taken(kept.folder / f"{next(iter(group))}.lock") as free:
-            for name, attack in kept.missing(group).items() if free else ():
+            for name, attack in group.items() if free else ():
+                if (before := kept.find(name, attack)) is not None:
+                    attack.recall(view, before, seed=seed)
+                    continue
                 say(f"attack {name}", shown=progress)
                 began = time.perf_counter()
                 kept.keep(name, attack, attack(view, seed=seed, progress=progress))

@@ -38,7 +38,9 @@ def run_suite(
         started, before = time.perf_counter(), kept.find(name, attack)
         found[name] = before or attack(view, seed=seed, progress=progress)
         left -= attack.effort
-        if before is None:
+        if before is not None:
+            attack.recall(view, before, seed=seed)
+        else:
             kept.keep(name, attack, found[name])
             took = time.perf_counter() - started
             spent, paid = spent + took, paid + attack.effort

@@ -20,13 +20,15 @@ class Reconstruction:
     """Guessed images in [0,1] of the first targets, all of them or as many as the attack can afford.
 
     `curve` is the attacker's own validation loss, `warnings` its doubts about itself, `gain` the share of its error
-    that one more doubling of its effort might take off: what the last one did, or None if it cannot tell.
+    that one more doubling of its effort might take off: what the last one did, or None if it cannot tell. `learnt` is
+    what the attack, or one that builds on it, can go on from after an interruption.
     """
 
     images: Float[Tensor, "n c h w"]
     curve: list[float] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     gain: float | None = None
+    learnt: dict[str, Tensor] = field(default_factory=dict, repr=False)
 
 
 class Attack(ABC):
@@ -55,6 +57,10 @@ class Attack(ABC):
     @abstractmethod
     def __call__(self, view: View, *, seed: int = 0, progress: bool = False) -> Reconstruction:
         """Reconstruct the images behind `view.targets`."""
+
+    def recall(self, view: View, found: Reconstruction, *, seed: int = 0) -> None:
+        """Note what it found before, for attacks that build on it."""
+        view.notes["found", self, seed] = found
 
     @abstractmethod
     def brief(self) -> Attack:

@@ -132,7 +132,7 @@ class Decoder(Attack):
         """Train on public images, keep the best validated weights, invert the targets."""
         training = self.trained(view, seed, progress)
         seen = observed(view, self.repeats, seed)
-        return Reconstruction(training.invert(seen), training.curve, training.doubts, training.gain)
+        return Reconstruction(training.invert(seen), training.curve, training.doubts, training.gain, training.learnt)
 
     def brief(self) -> Decoder:
         """Two cycles of a few small steps."""
@@ -145,7 +145,8 @@ class Decoder(Attack):
             with torch.random.fork_rng():
                 torch.manual_seed(seed)
                 before = None if self.start is None else self.start.trained(view, seed, progress)
-                view.notes[self, seed] = self.train(Inversion(self, view, seed, before), progress)
+                training, found = Inversion(self, view, seed, before), view.notes.get(("found", self, seed))
+                view.notes[self, seed] = training.restored(found) if found else self.train(training, progress)
         return view.notes[self, seed]
 
     def train(self, training: Inversion, progress: bool) -> Inversion:
@@ -191,6 +192,22 @@ class Inversion:
     def doubts(self) -> list[str]:
         """What whoever builds on this inverter should say of it."""
         return [] if self.plateaued else ["cut short while still improving; a longer suite lets it go on"]
+
+    @property
+    def learnt(self) -> dict[str, Tensor]:
+        """The weights, and where training stands."""
+        stands = {"lr": torch.tensor(self.lr, dtype=torch.float64), "epochs": torch.tensor(self.epochs)}
+        return stands | {f"network.{name}": tensor for name, tensor in self.weights.items()}
+
+    def restored(self, found: Reconstruction) -> Inversion:
+        """As it was when it found that."""
+        self.start(found.learnt["lr"].item())
+        self.epochs = int(found.learnt["epochs"])
+        weights = {name.removeprefix("network."): tensor for name, tensor in found.learnt.items() if "network." in name}
+        self.network.load_state_dict(weights)
+        self.weights = snapshot(self.network)
+        self.curve, self.best, self.gain, self.plateaued = found.curve, min(found.curve), found.gain, not found.warnings
+        return self
 
     def start(self, lr: float) -> None:
         """With a new optimiser, from the weights as they are."""
