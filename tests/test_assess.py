@@ -246,6 +246,7 @@ class Blind(Counted):
 
 
 SIZES = {"small": Decoder(32, 2), "large": Decoder(96, 8)}
+LEARNING = SIZES | {"linear": ATTACKS["linear"]}
 WHITE = {"decoder": Decoder(32, 2), "optimise": ATTACKS["optimise_adam"]}
 BLIND = {"decoder": Decoder(32, 2), "substitute": Blind()}
 
@@ -263,10 +264,13 @@ BLIND = {"decoder": Decoder(32, 2), "substitute": Blind()}
         ({"decoder": 0.01}, {"twin_psnr": 22.0}, None),
         ({"small": 0.01, "large": 0.0096}, {"suite": SIZES}, None),
         ({"small": 0.01, "large": 0.009}, {"suite": SIZES}, "a still larger one may find more"),
+        ({"linear": 0.05, "small": 0.04, "large": 0.04}, {"suite": LEARNING}, None),
         (
             {"linear": 0.05, "small": 0.04, "large": 0.0499},
+            {"suite": LEARNING},
             "large: no better than the linear guess",
         ),
+        ({"linear": 0.05, "small": 0.0499, "large": 0.0499}, {"suite": LEARNING}, None),  # nothing to learn
         ({"small": 0.01, "large": 0.065}, {"suite": SIZES, "undefended": True}, "worse than the mean image"),
         ({"decoder": 0.01, "optimise": 0.0104}, {"suite": WHITE}, None),
         ({"decoder": 0.01, "optimise": 0.011}, {"suite": WHITE}, "gradients may be masked"),

@@ -7,6 +7,7 @@ from attcem.attacks.base import Attack, Probe, Reconstruction
 from attcem.attacks.baselines import BASELINES
 from attcem.attacks.decoder import Decoder
 from attcem.attacks.generative import Generative
+from attcem.attacks.linear import Linear
 from attcem.attacks.optimise import Optimise
 from attcem.attacks.probe_linear import LinearProbe
 from attcem.attacks.probe_property import PropertyProbe
@@ -30,6 +31,7 @@ SMALL, MEDIUM = Decoder(32, 2), Decoder(64, 4)
 PUBLISHED = Decoder(64, 8, start=MEDIUM)
 
 ATTACKS: dict[str, Attack] = {
+    "linear": Linear(),
     "decoder_small": SMALL,
     "decoder_medium": MEDIUM,
     "decoder_res8": PUBLISHED,
@@ -66,6 +68,7 @@ SUITES: dict[str, dict[str, Attack]] = {
         "decoder_medium": replace(MEDIUM, cycle=400, doublings=1),
     },
     "quick": {
+        "linear": Linear(),
         "decoder_small": replace(SMALL, cycle=300, doublings=1),
         "decoder_medium": MINUTES,
         "decoder_class": replace(SMALL, class_aware=True, cycle=300, doublings=1),
@@ -73,6 +76,7 @@ SUITES: dict[str, dict[str, Attack]] = {
         "optimise_adam": Optimise(images=32, solver="adam", steps=100, start=MINUTES),
     },
     "standard": {
+        "linear": Linear(),
         "decoder_small": replace(SMALL, doublings=2),
         "decoder_medium": HOUR,
         "decoder_res8": DEEPER,

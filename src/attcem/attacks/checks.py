@@ -114,6 +114,20 @@ def larger_is_better(seen: Evidence) -> list[str]:
     return [f"{largest} beats every smaller decoder by {gain:.0%}: a still larger one may find more"] * (gain > 0.05)
 
 
+def has_not_learnt(seen: Evidence) -> list[str]:
+    """A decoder that is no better than the linear guess it began with, where another one is."""
+    if "linear" not in seen.suite:
+        return []
+    begun = seen.mean("linear")
+    ends = {
+        name: seen.mean(name) for name, attack in seen.suite.items() if isinstance(attack, Decoder) and attack.plain
+    }
+    stuck = [name for name, end in ends.items() if end > 0.99 * begun and min(ends.values()) < 0.95 * begun]
+    return [f"{', '.join(stuck)}: no better than the linear guess (MSE {begun:.4f}), so it has not learnt"] * bool(
+        stuck
+    )
+
+
 def masked_gradients(seen: Evidence) -> list[str]:
     """Whoever has the gradients does worse than who only queries."""
     with_gradients = [name for name in seen.once() if "gradients" in seen.suite[name].needs]
@@ -160,6 +174,7 @@ CHECKS: tuple[Callable[[Evidence], list[str]], ...] = (
     failed,
     useless_on_undefended,
     larger_is_better,
+    has_not_learnt,
     masked_gradients,
     blind_is_better,
     not_random,
