@@ -119,13 +119,11 @@ def has_not_learnt(seen: Evidence) -> list[str]:
     if "linear" not in seen.suite:
         return []
     begun = seen.mean("linear")
-    ends = {
-        name: seen.mean(name) for name, attack in seen.suite.items() if isinstance(attack, Decoder) and attack.plain
-    }
-    stuck = [name for name, end in ends.items() if end > 0.99 * begun and min(ends.values()) < 0.95 * begun]
-    return [f"{', '.join(stuck)}: no better than the linear guess (MSE {begun:.4f}), so it has not learnt"] * bool(
-        stuck
-    )
+    plain = [name for name, attack in seen.suite.items() if isinstance(attack, Decoder) and attack.plain]
+    if not plain or seen.best(plain) > 0.95 * begun:
+        return []
+    stuck = [name for name in plain if seen.mean(name) > 0.99 * begun]
+    return [f"{name}: no better than the linear guess (MSE {begun:.4f}), so it has not learnt" for name in stuck]
 
 
 def masked_gradients(seen: Evidence) -> list[str]:

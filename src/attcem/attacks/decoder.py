@@ -135,8 +135,8 @@ class Decoder(Attack):
         return Reconstruction(training.invert(seen), training.curve, training.doubts, training.gain, training.learnt)
 
     def brief(self) -> Decoder:
-        """Two cycles of a few small steps."""
-        start = None if self.start is None else self.start.brief()
+        """Two cycles of a few small steps, from the first of its starts."""
+        start = None if self.start is None else self.builds_on.brief()
         return replace(self, cycle=8, doublings=1, batch=min(16, self.batch), start=start)
 
     def trained(self, view: View, seed: int = 0, progress: bool = False) -> Inversion:
