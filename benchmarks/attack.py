@@ -8,7 +8,8 @@ import torch
 import torch.nn.functional as F
 
 from attcem.attacks import ATTACKS
-from attcem.attacks.decoder import Decoder, Inversion
+from attcem.attacks.decoder import Decoder
+from attcem.attacks.inversion import Inversion
 from attcem.data import Data
 from attcem.defences import Noise
 from attcem.models import split

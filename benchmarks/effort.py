@@ -15,7 +15,8 @@ from pathlib import Path
 
 import torch
 
-from attcem.attacks.decoder import Decoder, Inversion
+from attcem.attacks.decoder import Decoder
+from attcem.attacks.inversion import Inversion
 from attcem.attacks.optimise import Optimise
 from attcem.experiment import load_run, read_experiment
 from attcem.metrics import METRICS

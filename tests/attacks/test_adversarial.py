@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from attcem.attacks.adversarial import AdversarialDecoder, Critic, critic_weight, steepness
-from attcem.attacks.decoder import Decoder, snapshot
+from attcem.attacks.decoder import Decoder
+from attcem.attacks.inversion import snapshot
 from attcem.defences import Noise
 from tests.attacks.conftest import view_of
 from tests.probes import Pixels

@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from attcem.attacks import ATTACKS, BASELINES, SUITES
-from attcem.attacks.decoder import Decoder, Inversion, snapshot
+from attcem.attacks.decoder import Decoder
+from attcem.attacks.inversion import Inversion, snapshot
 from attcem.defences import Noise, Undefended
 from attcem.threat import build_view
 from tests.attacks.conftest import attack_on, view_of

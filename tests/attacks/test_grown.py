@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from attcem.attacks import SUITES
-from attcem.attacks.decoder import Decoder, Inversion
+from attcem.attacks.decoder import Decoder
+from attcem.attacks.inversion import Inversion
 from attcem.defences import Undefended
 from attcem.threat import build_view
 

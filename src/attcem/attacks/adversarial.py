@@ -12,7 +12,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from attcem.attacks.base import Attack, Reconstruction
-from attcem.attacks.decoder import Decoder, Inversion, snapshot
+from attcem.attacks.decoder import Decoder
+from attcem.attacks.inversion import Inversion, snapshot
 from attcem.attacks.pairs import observed
 from attcem.progress import bar, say
 from attcem.types import View

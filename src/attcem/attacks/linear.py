@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from attcem.attacks.base import Attack, Reconstruction
-from attcem.attacks.decoder import Decoder, Inversion
+from attcem.attacks.inversion import Inversion, Settings
 from attcem.types import View
 
 
@@ -27,7 +27,7 @@ class Linear(Attack):
         """Solve on public images, invert the targets."""
         with torch.random.fork_rng():
             torch.manual_seed(seed)
-            solved = Inversion(Decoder(8, 0), view, seed)
+            solved = Inversion(Settings(8, 0), view, seed)
         return Reconstruction(solved.invert(view.targets), solved.curve)
 
     def brief(self) -> Linear:

@@ -11,8 +11,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attcem.attacks.base import WHITE_BOX, Attack, Reconstruction
-from attcem.attacks.decoder import Decoder, Inversion
+from attcem.attacks.decoder import Decoder
 from attcem.attacks.errors import ErrorSpectrum
+from attcem.attacks.inversion import Inversion
 from attcem.attacks.match import Match
 from attcem.attacks.pairs import hold_out, owned
 from attcem.naming import look_up
