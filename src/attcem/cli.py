@@ -105,6 +105,7 @@ def tune(options: argparse.Namespace, rest: list[str]) -> None:
 
 def audit(options: argparse.Namespace, rest: list[str]) -> None:
     """Attack a trained run and write its result."""
+    from attcem.assess.share import jobs_worth
     from attcem.attacks import SUITES
     from attcem.config import with_options
     from attcem.experiment import audit_run, load_run, read_experiment
@@ -116,12 +117,12 @@ def audit(options: argparse.Namespace, rest: list[str]) -> None:
     names = ("suite", "threat", "images", "seed")
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     config = with_options(experiment.audit, given)
-    look_up("suite", config.suite, SUITES)
+    jobs = options.jobs or jobs_worth(look_up("suite", config.suite, SUITES))
     experiment = with_options(experiment, {"audit": config})
     trained = load_run(folder)
     try:
-        if options.jobs > 1:
-            side_by_side(folder, config, options.jobs)
+        if jobs > 1:
+            side_by_side(folder, config, jobs)
         result = audit_run(folder, experiment, trained)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("finished attacks are kept: the same command goes on after them") from None

@@ -45,7 +45,9 @@ def audit_options(auditing: argparse.ArgumentParser) -> None:
     auditing.add_argument("--threat", choices=list(GRANTS), help="what the attacker has (default: the run's)")
     auditing.add_argument("--images", type=int, help="test images to reconstruct")
     auditing.add_argument("--seed", type=int, help="the attacker's seed")
-    auditing.add_argument("--jobs", type=positive, default=1, help="attacks at a time, each on its share of the cores")
+    auditing.add_argument(
+        "--jobs", type=positive, help="attacks at a time, each on its share of the cores (default: what keeps them busy)"
+    )
 
 
 def explain_options(explaining: argparse.ArgumentParser) -> None:

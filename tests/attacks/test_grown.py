@@ -65,9 +65,11 @@ def test_a_start_that_does_not_fit_is_refused(other):
         Decoder(8, 1, start=replace(SHALLOW, **other))
 
 
-def test_it_is_done_where_its_start_is():
-    assert GROWN["deeper"].builds_on == SHALLOW and SHALLOW.builds_on == SHALLOW
-    assert replace(GROWN["deeper"], start=GROWN["deeper"]).builds_on == SHALLOW
+def test_it_builds_on_its_start_and_is_brief_from_the_first():
+    twice = replace(GROWN["deeper"], blocks=4, start=GROWN["deeper"])
+    assert twice.builds_on == GROWN["deeper"] and GROWN["deeper"].builds_on == SHALLOW and SHALLOW.builds_on == SHALLOW
+    assert twice.first == SHALLOW and twice.brief().start == SHALLOW.brief()
     standard = SUITES["standard"]
-    for name in ("decoder_res8", "decoder_large", "decoder_ssim"):
-        assert standard[name].builds_on == standard["decoder_medium"]
+    builders = {"decoder_res8": "decoder_medium", "decoder_ssim": "decoder_medium", "decoder_large": "decoder_res8"}
+    for name, start in builders.items():
+        assert standard[name].builds_on == standard[start]

@@ -41,6 +41,7 @@ BRIEF: dict[str, Attack] = {
     "noisy": Decoder(8, 1, repeats=4).brief(),
 }
 FATAL: dict[str, Attack] = {"grey": Grey("nothing"), "fatal": Grey("dies"), "another": BRIEF["another"]}
+FREE: dict[str, Attack] = {name: Grey(f"nothing {name}") for name in ("black", "grey", "white")}
 TALKING: dict[str, Attack] = {"talking": Grey("talks")}
 
 if __name__ == "__main__":

@@ -8,13 +8,18 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 
 from attcem import side_by_side
-from attcem.assess.share import groups, taken
-from attcem.attacks import SUITES
+from attcem.assess import share
+from attcem.assess.finished import Finished
+from attcem.assess.share import jobs_worth, next_to, taken, to_do
+from attcem.attacks import SUITES, Reconstruction
+from attcem.attacks.decoder import Decoder
 from attcem.cli import main
 from attcem.config import AuditConfig
-from attcem.types import Result
+from attcem.types import Result, View
+from tests.conftest import noise_images
 from tests.side_by_side import helper
 
 
@@ -66,6 +71,14 @@ def test_two_processes_find_what_one_finds_and_do_every_attack_once(audited, cap
     assert shared.to_json() == alone.to_json()
 
 
+def test_a_suite_that_keeps_several_busy_is_shared_unless_one_is_asked_for(audited, capsys, monkeypatch):
+    monkeypatch.setattr(share, "cores", lambda: 2)
+    audited("FREE")
+    assert len(re.findall(r"\[[12]\] \w+: finished after", capsys.readouterr().err)) == len(helper.FREE)
+    audited("FREE", "--jobs", "1")
+    assert not re.findall(r"\[[12]\] ", capsys.readouterr().err)
+
+
 def test_an_attack_whose_process_dies_is_left_to_the_audit(audited, capsys):
     result = audited("FATAL", "--jobs", "2")
     said = capsys.readouterr().err
@@ -101,21 +114,73 @@ def test_an_error_ends_the_helpers(trained, monkeypatch):
     assert [real.wait(process, 60) for process in started] == [-9, -9]
 
 
+@pytest.fixture
+def kept(tmp_path):
+    """Where processes meet; the view is of no interest here."""
+    return Finished(tmp_path, View(public=noise_images(1, (1, 2, 2)), oracle=None, targets=torch.zeros(1, 2)), 0)
+
+
+def grey(kept, name):
+    """As if a process had finished an attack."""
+    kept.keep(name, SUITE[name], Reconstruction(torch.zeros(1, 1, 2, 2)))
+
+
+FIRST = Decoder(8, 1)
+SECOND = Decoder(8, 2, start=FIRST)
+SUITE = {
+    "third": Decoder(8, 3, start=SECOND),
+    "second": SECOND,
+    "alone": Decoder(8, 5),
+    "first": FIRST,
+    "small": Decoder(4, 1),
+}
+
+
+def test_what_most_waits_for_comes_first_and_nothing_before_what_it_builds_on(kept):
+    assert list(to_do(SUITE, None, kept, 0)) == ["first", "second", "alone", "third", "small"]
+
+
 @pytest.mark.parametrize("name", SUITES)
-def test_attacks_that_build_on_a_decoder_are_done_where_it_is_trained(name):
-    suite, found = SUITES[name], groups(SUITES[name])
-    assert sorted(attack for group in found for attack in group) == sorted(suite)
-    for group in found:
-        assert len({attack.builds_on for attack in group.values()}) == 1
-    assert len({next(iter(group.values())).builds_on for group in found}) == len(found)
-    costs = [sum(attack.effort for attack in group.values()) for group in found]
-    assert costs == sorted(costs, reverse=True)
+def test_every_attack_of_a_suite_is_done_once_after_what_it_builds_on(name, kept):
+    suite = SUITES[name]
+    order = list(to_do(suite, None, kept, 0))
+    assert sorted(order) == sorted(suite)
+    for attack in order:
+        for other in next_to(suite, attack):
+            assert order.index(attack) < order.index(other)
 
 
-def test_the_standard_suite_has_one_decoder_for_all_that_build_on_one():
-    (group,) = (group for group in groups(SUITES["standard"]) if "optimise_lbfgs" in group)
-    grown = {"decoder_res8", "decoder_large", "decoder_ssim", "decoder_gan"}
-    assert set(group) == {"decoder_medium", "optimise_adam", "optimise_lbfgs", "generative"} | grown
+def test_who_waits_for_another_process_goes_on_with_what_that_has_found(kept, monkeypatch):
+    recalled, first = [], taken(kept.folder / "first.lock")
+    monkeypatch.setattr(Decoder, "recall", lambda self, view, found, seed: recalled.append(self))
+    assert first.__enter__()
+
+    def wait(seconds):
+        grey(kept, "first")
+        first.__exit__(None, None, None)
+
+    monkeypatch.setattr(share.time, "sleep", wait)
+    done = []
+    for name in to_do(SUITE, None, kept, 0):
+        grey(kept, name)
+        done.append(name)
+    assert done == ["alone", "small", "second", "third"] and recalled == [FIRST]
+
+
+def test_what_another_process_died_in_is_left_with_all_that_waits_for_it(kept, monkeypatch):
+    second = taken(kept.folder / "second.lock")
+    assert second.__enter__()
+    monkeypatch.setattr(share.time, "sleep", lambda seconds: second.__exit__(None, None, None))
+    assert list(to_do(SUITE, None, kept, 0)) == ["first", "alone", "small"]
+
+
+def test_as_many_processes_as_a_suite_keeps_busy(monkeypatch):
+    monkeypatch.setattr(share, "cores", lambda: 64)
+    assert jobs_worth({"first": FIRST, "second": SECOND}) == 1, "one waits for the other"
+    assert jobs_worth({f"{blocks}": Decoder(8, 1, cycle=600 + blocks) for blocks in range(5)}) == 4
+    assert jobs_worth(SUITES["quick"]) == 1 and jobs_worth(SUITES["standard"]) == 3
+    monkeypatch.setattr(share, "cores", lambda: 2)
+    assert jobs_worth(SUITES["standard"]) == 2
 
 
 def test_what_one_process_holds_no_other_takes(tmp_path):

@@ -82,7 +82,12 @@ class Decoder(Settings, Attack):
     @property
     def builds_on(self) -> Decoder:
         """Its start, if it has one."""
-        return self if self.start is None else self.start.builds_on
+        return self.start or self
+
+    @property
+    def first(self) -> Decoder:
+        """The one that began afresh, at the beginning of its starts."""
+        return self if self.start is None else self.start.first
 
     @property
     def observations(self) -> int:
@@ -97,7 +102,7 @@ class Decoder(Settings, Attack):
 
     def brief(self) -> Decoder:
         """Two cycles of a few small steps, from the first of its starts."""
-        start = None if self.start is None else self.builds_on.brief()
+        start = None if self.start is None else self.first.brief()
         return replace(self, cycle=8, doublings=1, batch=min(16, self.batch), start=start)
 
     def trained(self, view: View, seed: int = 0, progress: bool = False) -> Inversion:
