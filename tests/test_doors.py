@@ -30,7 +30,7 @@ DOORS = {
     "compare": {"types", "naming", "metrics"},
     "figures": {"types", "files", "report", "compare"},
     "serve": {"types", "models", "defences", "layers"},
-    "assess": WORDS | {"data", "models", "defences", "train", "threat", "attacks", "metrics"},
+    "assess": WORDS | {"cores", "data", "models", "defences", "train", "threat", "attacks", "metrics"},
     "configfile": WORDS | {"data", "models", "defences", "attacks"},
     "experiment": WORDS | {"data", "models", "defences", "train", "assess", "configfile"},
     "demo": WORDS | {"compare", "experiment", "report"},

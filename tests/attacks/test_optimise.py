@@ -155,6 +155,29 @@ def test_gains_on_a_decoder_that_learned_little(solver, few):
     assert all(p.grad is None for p in network.parameters()), "the victim is as it was"
 
 
+def test_every_target_is_attacked_where_that_pays_on_public_images(few):
+    view, truth = view_of(Mixes(), few, threat="white_box", images=12)
+    start = Decoder(8, 1, cycle=1, doublings=0)
+    first = Optimise(images=4, steps=60, restarts=1, tuning=8, start=start)
+    everywhere = replace(first, worthwhile=0.3)
+    some, all_of_them = first(view).images, everywhere(view).images
+    assert len(some) == 4 and len(all_of_them) == 12
+    before = METRICS["mse"](start.trained(view, 0).invert(view.targets), truth.pixels())
+    after = METRICS["mse"](all_of_them, truth.pixels())
+    assert after[4:].mean() < 0.7 * before[4:].mean()
+    curve = everywhere(view).curve
+    assert len(replace(first, worthwhile=1.001 - curve[1] / curve[0])(view).images) == 4
+
+
+def test_of_several_ends_the_one_that_explains_each_image_best_is_kept():
+    view, _ = linear_view(torch.randn(10, 36))
+    ends = [torch.rand(4, 1, 6, 6) for _ in range(3)]
+    problem = Problem(Match(view), ErrorSpectrum.even(ends[0]), view.targets, ends[0], torch.ones(4), torch.ones(4))
+    for image, found in enumerate(problem.lowest(ends)):
+        values = [problem(end)[image] for end in ends]
+        assert torch.equal(found, ends[values.index(min(values))][image])
+
+
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_pure_noise_leaves_the_decoders_guess(solver, few):
     view, _ = view_of(Pixels(), few, Noise(1000), threat="white_box", images=8)

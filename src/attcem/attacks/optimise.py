@@ -56,6 +56,12 @@ class Problem:
         fields = (part.split(size) for part in (self.z, self.start, self.anchor, self.tv))
         return (Problem(self.match, self.unlikely, *few) for few in zip(*fields, strict=True))
 
+    @torch.no_grad()
+    def lowest(self, ends: list[Tensor]) -> Float[Tensor, "b c h w"]:
+        """For each image that one of these which explains it best."""
+        best = torch.stack([self(x) for x in ends]).argmin(0)
+        return torch.stack(ends)[best, torch.arange(len(best), device=best.device)]
+
 
 def adam(problem: Problem, x: Tensor, steps: int) -> tuple[Tensor, list[float]]:
     """Adam on the pixels, put back into [0,1] after every step, while the learning rate falls to zero."""
@@ -111,6 +117,9 @@ class Optimise(Attack):
     """
 
     images: int = 64
+    """The first targets, which it attacks from every start."""
+    worthwhile: float = 1.0
+    """Where at least this share of the error goes on public images, all other targets are attacked from the guess."""
     solver: str = "lbfgs"
     steps: int = 200
     restarts: int = 1
@@ -147,24 +156,23 @@ class Optimise(Attack):
             torch.manual_seed(seed)
             decoder, match = self.start.trained(view, seed, progress), Match(view, seed, self.draws, straight=True)
             unlikely, anchor, tv, curve = self.tuned(view, match, decoder, seed)
-            z = view.targets[: self.images]
+            pays = curve[-1] <= (1 - self.worthwhile) * curve[0]
+            z = view.targets if pays else view.targets[: self.images]
             guess = decoder.invert(z)
             if math.isinf(anchor):
                 return Reconstruction(guess, curve, decoder.doubts, decoder.gain)
-            problem = Problem(
-                match, unlikely, z, guess, anchor * torch.ones(len(z)).to(z), tv * torch.ones(len(z)).to(z)
-            )
-            mean = view.public.pixels().mean(0).to(z.device)
+            weights = (torch.full((len(z),), weight).to(z) for weight in (anchor, tv))
+            problem = Problem(match, unlikely, z, guess, *weights)
             found, fell = self.solve(problem, guess, self.steps, progress)
-            ends = [found]
+            first = next(problem.split(self.images))
+            mean = view.public.pixels().mean(0).to(z.device)
+            ends = [found[: self.images]]
             for _ in range(self.restarts):
-                other = (mean + 0.1 * torch.randn_like(mean)).clamp(0, 1).expand_as(guess)
-                ends.append(self.solve(problem, other, self.steps, progress)[0])
-            with torch.no_grad():
-                best = torch.stack([problem(x) for x in ends]).argmin(0)
+                other = (mean + 0.1 * torch.randn_like(mean)).clamp(0, 1).expand_as(first.start)
+                ends.append(self.solve(first, other, self.steps, progress)[0])
+            images = torch.cat([first.lowest(ends), found[self.images :]])
         gain = None if decoder.gain is None else max(decoder.gain, fell)
         doubts = ["the objective was still falling at the last step; more steps may find more"] * (fell > 0.02)
-        images = torch.stack(ends)[best, torch.arange(len(z), device=z.device)]
         return Reconstruction(images, curve, decoder.doubts + doubts, gain)
 
     def solve(self, problem: Problem, x: Tensor, steps: int, progress: bool = False) -> tuple[Tensor, float]:
