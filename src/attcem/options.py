@@ -46,7 +46,7 @@ def audit_options(auditing: argparse.ArgumentParser) -> None:
     auditing.add_argument("--images", type=int, help="test images to reconstruct")
     auditing.add_argument("--seed", type=int, help="the attacker's seed")
     auditing.add_argument(
-        "--jobs", type=positive, help="attacks at a time, each on its share of the cores (default: what keeps them busy)"
+        "--jobs", type=positive, help="attacks at a time, each on its share of the cores (default: as many as pay)"
     )
 
 
