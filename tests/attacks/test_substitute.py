@@ -9,7 +9,7 @@ from attcem.attacks import BASELINES
 from attcem.attacks.decoder import Decoder
 from attcem.attacks.inverter import identity
 from attcem.attacks.likeness import wasserstein
-from attcem.attacks.substitute import Network, Observed, Pretended, Substitute, as_picture
+from attcem.attacks.substitute import Network, Observed, Pretended, Substitute, as_picture, pretended
 from attcem.defences import Noise, Undefended
 from attcem.models import Split
 from attcem.threat import build_view
@@ -128,6 +128,40 @@ def test_a_pretended_oracle_adds_the_noise_afresh():
         assert (recording(index, repeats) + x[index]).std().item() == pytest.approx(expected, rel=0.05)
         assert (oracle(x, repeats) + x).std().item() == pytest.approx(expected, rel=0.05)
     assert not torch.equal(recording(index), recording(index))
+
+
+class Random(nn.Module):
+    """Many features of every neighbourhood; `off` is by how much its weights differ from those of another."""
+
+    def __init__(self, off=0.0):
+        super().__init__()
+        right, wrong = torch.randn(2, 17, 1, 4, 4, generator=torch.Generator().manual_seed(0))
+        self.register_buffer("weight", (right + off * wrong) / 4)
+
+    def forward(self, x):
+        return F.conv2d(x - 0.3, self.weight, stride=4)
+
+
+def test_an_inverter_doubts_a_substitute_that_is_not_the_device_and_gains_by_it(pictures):
+    view, truth = view_of(Random(), pictures, threat="black_box", images=100)
+    observed, attack = Observed.of(view), replace(BRIEF, trial=Decoder(16, 1, cycle=60, doublings=0))
+
+    def error(encoder, doubt):
+        inverter = attack.trial.trained(pretended(view, observed, encoder, doubt), 0)
+        return (inverter.invert(view.targets) - truth.pixels()).square().mean().item()
+
+    assert attack.doubt(view, observed, Random(), 0) == 0
+    wrong = Random(off=0.2)
+    chosen = attack.doubt(view, observed, wrong, 0)
+    assert chosen > 0 and error(wrong, chosen) < 0.8 * error(wrong, 0.0)
+
+
+def test_doubt_adds_to_the_noise_in_units_of_a_channels_deviation(pictures):
+    view, _ = view_of(Random(), pictures, Noise(0.3), threat="black_box")
+    observed = Observed.of(view)
+    expected = (observed.noise**2 + (0.5 * view.targets.std((0, 2, 3), correction=0))[:, None, None] ** 2).sqrt()
+    torch.testing.assert_close(pretended(view, observed, Random(), 0.5).oracle.noise, expected)
+    torch.testing.assert_close(pretended(view, observed, Random(), 0.0).oracle.noise, observed.noise)
 
 
 def test_a_split_with_a_flat_latent_is_attacked_too(pictures):

@@ -27,6 +27,9 @@ Encoder = Callable[[Float[Tensor, "b c h w"]], Latent]
 RESENT, BEYOND = 256, 5.0
 """Targets sent twice to measure the noise; standard deviations of it by which a value may leave its range."""
 
+DOUBTS = (0.0, 0.3, 1.0)
+"""How far a substitute may be from the device, in deviations of a channel: what to choose from."""
+
 NATURAL = 0.25
 """Pictures whose mean, patch spectrum and roughness differ by less than this are of the same kind."""
 
@@ -38,9 +41,15 @@ class Substitute(Attack):
     For an attacker that may neither query nor see the device: a pseudo-client (PCAT, Gao and Zhang 2023) whose latents
     are matched to the observed ones (as in SDAR, Zhu et al. 2023). A latent that looks like a picture is inverted as
     one instead. How noisy the release is, the attacker learns from a second send of some targets.
+
+    The substitute is not the device: an inverter that trusts its every digit fails on the observed latents. So it
+    learns from latents with noise that stands for the difference; of several amounts the one is taken whose guesses,
+    sent by the substitute, come closest to what was observed.
     """
 
     inverter: Decoder = field(default_factory=lambda: Decoder(64, 4, cycle=400, doublings=1))
+    trial: Decoder = field(default_factory=lambda: Decoder(32, 2, cycle=200, doublings=0))
+    """Tries an amount of doubt."""
     channels: int = 32
     steps: int = 400
     batch: int = 128
@@ -55,12 +64,12 @@ class Substitute(Attack):
 
     @property
     def effort(self) -> float:
-        """An encoder, and a decoder of it."""
-        return self.steps * self.batch + self.inverter.effort
+        """An encoder, and decoders of it."""
+        return self.steps * self.batch + len(DOUBTS) * self.trial.effort + self.inverter.effort
 
     def brief(self) -> Substitute:
         """A small inverter, a few steps."""
-        return replace(self, inverter=Decoder(16, 1).brief(), steps=20)
+        return replace(self, inverter=Decoder(16, 1).brief(), trial=Decoder(8, 1).brief(), steps=20)
 
     def __call__(self, view: View, *, seed: int = 0, progress: bool = False) -> Reconstruction:
         """Settle for an encoder, learn to invert it, invert the targets."""
@@ -70,9 +79,23 @@ class Substitute(Attack):
             if observed.silent:
                 mean = view.public.pixels().mean(0).to(view.targets.device)
                 return Reconstruction(mean.expand(len(view.targets), -1, -1, -1).contiguous())
-            encoder = as_picture(view, observed) or self.substitute(view, observed, seed, progress)
-            pretended = View(view.public, Pretended(encoder, observed.noise), view.targets, view.cloud)
-            return self.inverter(pretended, seed=seed, progress=progress)
+            known = as_picture(view, observed)
+            encoder = known or self.substitute(view, observed, seed, progress)
+            doubt = 0.0 if known else self.doubt(view, observed, encoder, seed, progress)
+            return self.inverter(pretended(view, observed, encoder, doubt), seed=seed, progress=progress)
+
+    def doubt(self, view: View, observed: Observed, encoder: Encoder, seed: int, progress: bool = False) -> float:
+        """The amount whose guesses the substitute sends most like what was observed."""
+        missed = {}
+        for amount in DOUBTS:
+            inverter = self.trial.trained(pretended(view, observed, encoder, amount), seed)
+            with torch.no_grad():
+                parts = view.targets.split(256)
+                again = torch.cat([encoder(inverter.invert(part)) for part in parts])
+            missed[amount] = ((again - view.targets) / observed.spread).square().mean().item()
+        said = ", ".join(f"{amount:g}: {error:.3f}" for amount, error in missed.items())
+        say(f"substitute encoder: what its guesses miss of the observed latents, by doubt {said}", shown=progress)
+        return min(missed, key=missed.__getitem__)
 
     def substitute(self, view: View, observed: Observed, seed: int, progress: bool = False) -> Network:
         """Cross-entropy through the cloud + likeness · distance to the observed latents of the predicted classes."""
@@ -121,6 +144,12 @@ class Observed:
             noise = (variance.mean((-2, -1), keepdim=True) if variance.ndim == 3 else variance).sqrt().expand_as(noise)
         classes = torch.cat([view.cloud(part).argmax(1) for part in view.targets.split(256)])
         return cls(view.targets, noise, classes)
+
+    @property
+    def spread(self) -> Float[Tensor, "*channels"]:
+        """Deviation of every channel; of every value where a latent is flat."""
+        within = [0, *range(2, self.latents.ndim)]
+        return self.latents.std(within, correction=0, keepdim=True)[0].clamp_min(1e-6)
 
     @property
     def silent(self) -> bool:
@@ -175,6 +204,12 @@ class Network(nn.Module):
 def convolution(narrow: int, wide: int) -> tuple[nn.Module, ...]:
     """One layer as most backbones have it."""
     return nn.Conv2d(narrow, wide, 3, padding=1), nn.BatchNorm2d(wide), nn.ReLU()
+
+
+def pretended(view: View, observed: Observed, encoder: Encoder, doubt: float) -> View:
+    """What an attacker with an oracle would see, were the encoder the device's but for so much doubt."""
+    noise = torch.hypot(observed.noise, (doubt * observed.spread).expand_as(observed.noise))
+    return View(view.public, Pretended(encoder, noise), view.targets, view.cloud)
 
 
 class Pretended:
