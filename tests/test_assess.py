@@ -275,6 +275,12 @@ BLIND = {"decoder": Decoder(32, 2), "substitute": Blind()}
         ({"decoder": 0.01, "optimise": 0.0104}, {"suite": WHITE}, None),
         ({"decoder": 0.01, "optimise": 0.011}, {"suite": WHITE}, "gradients may be masked"),
         ({"decoder": 0.02, "substitute": 0.03}, {"suite": BLIND}, None),
+        ({"decoder": 0.02, "substitute": 0.065}, {"suite": BLIND}, None),
+        (
+            {"decoder": 0.02, "substitute": 0.065},
+            {"suite": BLIND, "undefended": True},
+            "substitute: worse than the mean",
+        ),
         ({"decoder": 0.02, "substitute": 0.01}, {"suite": BLIND}, "without access to the device"),
     ],
 )

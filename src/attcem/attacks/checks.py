@@ -91,9 +91,7 @@ def useless_on_undefended(seen: Evidence) -> list[str]:
     if not seen.undefended:
         return []
     broken = [
-        name
-        for name, attack in seen.suite.items()
-        if "queries" in attack.needs and seen.mean(name) > seen.mean("mean_image", first=len(seen.guesses[name].images))
+        name for name in seen.suite if seen.mean(name) > seen.mean("mean_image", first=len(seen.guesses[name].images))
     ]
     return [f"{', '.join(broken)}: worse than the mean image on an undefended network, so not to be relied on"] * bool(
         broken
