@@ -17,7 +17,7 @@ from tests.attacks.conftest import attack_on, view_of
 from tests.probes import Coarse, Nothing, Pixels, split_with
 
 BRIEF = Substitute().brief()
-TINY = Substitute(Decoder(8, 1, cycle=10, doublings=0), channels=8, steps=4)
+TINY = Substitute(Decoder(8, 1, cycle=10, doublings=0), Decoder(8, 1, cycle=4, doublings=0), channels=8, steps=4)
 
 
 @pytest.mark.parametrize("guard", [Undefended(), Noise(0.1)])
