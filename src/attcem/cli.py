@@ -105,9 +105,10 @@ def tune(options: argparse.Namespace, rest: list[str]) -> None:
 
 def audit(options: argparse.Namespace, rest: list[str]) -> None:
     """Attack a trained run and write its result."""
+    from attcem.assess import allowed
     from attcem.assess.share import jobs_worth
     from attcem.attacks import SUITES
-    from attcem.config import with_options
+    from attcem.config import GRANTS, with_options
     from attcem.experiment import audit_run, load_run, read_experiment
     from attcem.naming import look_up
     from attcem.side_by_side import side_by_side
@@ -117,7 +118,8 @@ def audit(options: argparse.Namespace, rest: list[str]) -> None:
     names = ("suite", "threat", "images", "seed")
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     config = with_options(experiment.audit, given)
-    jobs = options.jobs or jobs_worth(look_up("suite", config.suite, SUITES))
+    suite, _ = allowed(look_up("suite", config.suite, SUITES), look_up("threat model", config.threat, GRANTS))
+    jobs = options.jobs or jobs_worth(suite)
     experiment = with_options(experiment, {"audit": config})
     trained = load_run(folder)
     try:

@@ -42,6 +42,7 @@ BRIEF: dict[str, Attack] = {
 }
 FATAL: dict[str, Attack] = {"grey": Grey("nothing"), "fatal": Grey("dies"), "another": BRIEF["another"]}
 FREE: dict[str, Attack] = {name: Grey(f"nothing {name}") for name in ("black", "grey", "white")}
+ONE_BLIND: dict[str, Attack] = FREE | {"substitute": ATTACKS["substitute"].brief()}
 TALKING: dict[str, Attack] = {"talking": Grey("talks")}
 
 if __name__ == "__main__":

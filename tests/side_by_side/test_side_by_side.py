@@ -77,6 +77,8 @@ def test_a_suite_that_keeps_several_busy_is_shared_unless_one_is_asked_for(audit
     assert len(re.findall(r"\[[12]\] \w+: finished after", capsys.readouterr().err)) == len(helper.FREE)
     audited("FREE", "--jobs", "1")
     assert not re.findall(r"\[[12]\] ", capsys.readouterr().err)
+    audited("ONE_BLIND", "--threat", "black_box")  # the only one that can run has all cores
+    assert not re.findall(r"\[[12]\] ", capsys.readouterr().err)
 
 
 def test_an_attack_whose_process_dies_is_left_to_the_audit(audited, capsys):
