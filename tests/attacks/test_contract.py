@@ -61,22 +61,43 @@ def test_whoever_starts_from_a_decoder_inherits_its_doubts(pictures, network, sm
     assert found.gain is None, "after one cycle nobody can tell what another would gain"
 
 
-@pytest.mark.parametrize(("high", "low", "taken"), [(0.01, 0.03, 0.25), (0.01, 0.015, 1.0), (0.0, 0.0, 1.0)])
-def test_a_lower_rate_is_taken_only_where_the_higher_one_hardly_learns(high, low, taken, pictures, monkeypatch):
+@pytest.mark.parametrize(
+    ("high", "low", "taken", "cycles"),
+    [(0.2, 1.0, 1.0, 1), (0.1, 0.3, 0.25, 2), (0.1, 0.15, 1.0, 2), (0.0, 0.0, 1.0, 2)],
+    ids=["it learns", "it is stuck", "neither learns much", "neither learns"],
+)
+def test_a_lower_rate_is_taken_only_where_the_higher_one_hardly_learns(high, low, taken, cycles, pictures, monkeypatch):
     view, _ = build_view(split_with(Pixels()), Undefended(), pictures, images=20)
-    settings = Decoder(4, 1, lr=1.0)
-    training = Inversion(settings, view, 0)
-    before = snapshot(training.network)
+    training = Inversion(Decoder(4, 1, lr=1.0), view, 0)
+    linear, begun_from = snapshot(training.network), []
 
     def run_cycle(self, steps, title, progress):
-        self.best = self.curve[0] - (high if self.lr == 1.0 else low)
+        begun_from.append(snapshot(self.network))
         for parameter in self.network.parameters():
-            parameter.data.add_(1)
+            parameter.data.add_(self.lr)
+        self.best, self.weights = self.curve[0] * (1 - (high if self.lr == 1.0 else low)), snapshot(self.network)
+        self.curve.append(self.best)
+        self.steps += steps
+        return self.best
 
     monkeypatch.setattr(Inversion, "run_cycle", run_cycle)
-    training.choose_rate(5)
-    assert training.lr == taken and training.steps == 0 and len(training.curve) == 1
-    assert all(torch.equal(before[name], tensor) for name, tensor in training.network.state_dict().items())
+    reached = training.first_cycle(5, "", False)
+    assert training.lr == taken and training.steps == 5 and reached == training.best == training.curve[-1]
+    assert len(begun_from) == cycles
+    for weights in begun_from:
+        assert all(torch.equal(linear[name], tensor) for name, tensor in weights.items())
+    for name, parameter in training.network.named_parameters():
+        torch.testing.assert_close(parameter.data, linear[name] + taken)
+
+
+@pytest.mark.parametrize(("guard", "alike"), [(Undefended(), True), (Noise(0.3), False)], ids=["silent", "noisy"])
+def test_only_sends_that_differ_are_worth_averaging(guard, alike, network, small):
+    view, _ = build_view(network, guard, small, images=20)
+    once = Decoder(8, 1, cycle=20, doublings=0)
+    averaged = replace(once, repeats=4, cycle=10, start=replace(once, repeats=4))
+    found = averaged.trained(view)
+    assert (averaged.of_one_send().trained(view) is found) == alike
+    assert found.settings.repeats == (1 if alike else 4)
 
 
 @pytest.mark.parametrize("suite", SUITES)

@@ -18,6 +18,7 @@ GROWN = {
     "with attention": Decoder(8, 2, attention=True, start=SHALLOW),
     "class-aware": Decoder(8, 2, class_aware=True, start=replace(SHALLOW, class_aware=True)),
 }
+TOLD = replace(SHALLOW, class_aware=True, start=SHALLOW)
 
 
 @pytest.fixture
@@ -42,6 +43,16 @@ def test_a_deeper_one_has_the_blocks_that_it_was_asked_for(view):
     assert [type(layer).__name__ for layer in looks.body] == ["Residual", "CellAttention", "Residual"]
 
 
+def test_one_that_is_told_the_class_keeps_the_blocks_of_its_start_and_solves_the_rest_anew(view):
+    before = SHALLOW.trained(view, 0)
+    told = Inversion(TOLD, view, 0, before)
+    kept, inverter = dict(before.network.named_parameters()), told.network.inverter
+    for name, parameter in inverter.named_parameters():
+        assert torch.equal(parameter, kept[name]) != name.startswith("linear"), name
+    assert told.network.residuals.any(), "it begins around the public class means"
+    assert told.curve[0] < 1.5 * before.best
+
+
 def test_it_goes_on_without_touching_its_start(view):
     before = SHALLOW.trained(view, 0)
     guess, loss = before.invert(view.targets), before.best
@@ -58,7 +69,16 @@ def test_a_start_that_nobody_has_trained_is_trained_and_noted(view):
 
 
 @pytest.mark.parametrize(
-    "other", [{"channels": 16}, {"blocks": 2}, {"attention": True}, {"pairs": 100}, {"repeats": 4}, {"shifted": True}]
+    "other",
+    [
+        {"channels": 16},
+        {"blocks": 2},
+        {"attention": True},
+        {"class_aware": True},
+        {"pairs": 100},
+        {"repeats": 4},
+        {"shifted": True},
+    ],
 )
 def test_a_start_that_does_not_fit_is_refused(other):
     with pytest.raises(ValueError, match="mend its start"):
@@ -70,6 +90,7 @@ def test_it_builds_on_its_start_and_is_brief_from_the_first():
     assert twice.builds_on == GROWN["deeper"] and GROWN["deeper"].builds_on == SHALLOW and SHALLOW.builds_on == SHALLOW
     assert twice.first == SHALLOW and twice.brief().start == SHALLOW.brief()
     standard = SUITES["standard"]
-    builders = {"decoder_res8": "decoder_medium", "decoder_ssim": "decoder_medium", "decoder_large": "decoder_res8"}
+    builders = {"decoder_large": "decoder_res8"}
+    builders |= dict.fromkeys(["decoder_res8", "decoder_ssim", "decoder_class"], "decoder_medium")
     for name, start in builders.items():
         assert standard[name].builds_on == standard[start]

@@ -48,6 +48,16 @@ def test_the_linear_guess_is_the_least_squares_solution(image):
     assert (network(mixed) - x).square().mean() < 1e-3
 
 
+def test_the_linear_guess_is_solved_for_what_the_blocks_leave():
+    x, released = torch.rand(300, 3, 32, 32), torch.randn(300, 5, 8, 8)
+    network = Inverter(released, x.mean(0), channels=8, blocks=1)
+    torch.nn.init.normal_(network.out.weight, std=0.1)
+    network.solve_linear([(released, x)])
+    (network(released) - x).square().mean().backward()
+    slopes = [parameter.grad.abs().max() for parameter in network.solved()]
+    assert max(slopes) < 1e-5 < network.out.weight.grad.abs().max(), "no small change of it would help"
+
+
 @pytest.mark.parametrize("size", [(28, 28), (31, 30), (33, 29)])
 def test_folding_keeps_pixels_where_they_are(size):
     """An image as its own latent: unfolding the folded cells gives it back."""

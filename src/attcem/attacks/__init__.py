@@ -37,7 +37,7 @@ ATTACKS: dict[str, Attack] = {
     "decoder_res8": PUBLISHED,
     "decoder_large": Decoder(64, 16, attention=True, start=PUBLISHED),
     "decoder_ssim": replace(MEDIUM, loss="mse_ssim", start=MEDIUM),
-    "decoder_class": replace(MEDIUM, class_aware=True),
+    "decoder_class": replace(MEDIUM, class_aware=True, start=MEDIUM),
     "decoder_gan": AdversarialDecoder(start=MEDIUM),
     "decoder_shifted": replace(MEDIUM, shifted=True),
     "decoder_pairs_100": replace(SMALL, pairs=100),
@@ -54,8 +54,9 @@ ATTACKS: dict[str, Attack] = {
 
 PROBES: dict[str, Probe] = {"linear": LinearProbe(), "property": PropertyProbe(), "reidentify": Reidentify()}
 
-MINUTES, HOUR = replace(MEDIUM, cycle=400, doublings=2), replace(MEDIUM, doublings=2)
-"""The decoder that others start from, at the effort of `quick` and of `standard`."""
+SECONDS, MINUTES = replace(SMALL, cycle=300, doublings=1), replace(MEDIUM, cycle=400, doublings=1)
+HOUR = replace(MEDIUM, doublings=2)
+"""The decoders that others start from, at the effort of `quick` and of `standard`."""
 
 DEEPER = replace(PUBLISHED, start=HOUR, cycle=300, doublings=1)
 """The published size, from where that one ends."""
@@ -69,9 +70,9 @@ SUITES: dict[str, dict[str, Attack]] = {
     },
     "quick": {
         "linear": Linear(),
-        "decoder_small": replace(SMALL, cycle=300, doublings=1),
+        "decoder_small": SECONDS,
         "decoder_medium": MINUTES,
-        "decoder_class": replace(SMALL, class_aware=True, cycle=300, doublings=1),
+        "decoder_class": replace(SECONDS, class_aware=True, start=SECONDS, cycle=100),
         "decoder_repeat_16": replace(SMALL, repeats=16, cycle=300, doublings=1),
         "optimise_adam": Optimise(images=32, solver="adam", steps=100, start=MINUTES),
     },
@@ -82,7 +83,7 @@ SUITES: dict[str, dict[str, Attack]] = {
         "decoder_res8": DEEPER,
         "decoder_large": Decoder(64, 16, attention=True, start=DEEPER, cycle=150, doublings=1),
         "decoder_ssim": replace(MEDIUM, loss="mse_ssim", start=HOUR, cycle=300, doublings=1),
-        "decoder_class": replace(MEDIUM, class_aware=True, doublings=1),
+        "decoder_class": replace(MEDIUM, class_aware=True, start=HOUR, cycle=300, doublings=1),
         "decoder_gan": AdversarialDecoder(start=HOUR),
         "decoder_shifted": replace(MEDIUM, shifted=True, doublings=1),
         "decoder_pairs_100": replace(SMALL, pairs=100, doublings=1),

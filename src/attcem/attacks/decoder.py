@@ -9,12 +9,9 @@ import torch
 
 from attcem.attacks.base import Attack, Reconstruction
 from attcem.attacks.inversion import Inversion, Settings
-from attcem.attacks.pairs import observed
+from attcem.attacks.pairs import observed, unchanging
 from attcem.progress import say
 from attcem.types import View
-
-TRIAL = 4
-"""A trial of a learning rate takes one in so many steps of the first cycle."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +39,9 @@ class Decoder(Settings, Attack):
 
     def contains(self, other: Decoder) -> bool:
         """Whether its network is the other's and possibly more, and learns from the same."""
-        same = ("channels", "class_aware", "repeats", "pairs", "shifted")
+        same, more = ("channels", "repeats", "pairs", "shifted"), ("blocks", "attention", "class_aware")
         alike = all(getattr(self, field) == getattr(other, field) for field in same)
-        return alike and self.blocks >= other.blocks and self.attention >= other.attention
+        return alike and all(getattr(self, field) >= getattr(other, field) for field in more)
 
     @property
     def about(self) -> str:
@@ -106,7 +103,12 @@ class Decoder(Settings, Attack):
         return replace(self, cycle=8, doublings=1, batch=min(16, self.batch), start=start)
 
     def trained(self, view: View, seed: int = 0, progress: bool = False) -> Inversion:
-        """The trained inverter, found in the attacker's notes if it was trained before."""
+        """The trained inverter, found in the attacker's notes if it was trained before.
+
+        The average of sends that are all the same is one of them, and so is what there is to learn.
+        """
+        if self.repeats > 1 and unchanging(view):
+            return self.of_one_send().trained(view, seed, progress)
         if (self, seed) not in view.notes:
             with torch.random.fork_rng():
                 torch.manual_seed(seed)
@@ -115,13 +117,16 @@ class Decoder(Settings, Attack):
                 view.notes[self, seed] = training.restored(found) if found else self.train(training, progress)
         return view.notes[self, seed]
 
+    def of_one_send(self) -> Decoder:
+        """The same without averages."""
+        return replace(self, repeats=1, start=self.start and self.start.of_one_send())
+
     def train(self, training: Inversion, progress: bool) -> Inversion:
         """Cycles of doubling length, until one gains nothing or the effort is spent."""
         title, before = f"decoder {self.channels}×{self.blocks}", math.inf
-        if self.start is None:
-            training.choose_rate(max(1, self.cycle // TRIAL))
         for doubling in range(self.doublings + 1):
-            reached = training.run_cycle(self.cycle * 2**doubling, title, progress)
+            cycle = training.run_cycle if doubling or self.start else training.first_cycle
+            reached = cycle(self.cycle * 2**doubling, title, progress)
             say(f"{title}: own validation loss {reached:.5f} after {training.steps:,} steps", shown=progress)
             training.plateaued = reached > (1 - self.tolerance) * before
             training.gain = max(0.0, 1 - reached / before) if doubling else None

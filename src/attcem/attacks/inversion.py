@@ -33,6 +33,9 @@ def squared_and_structural(guess: Tensor, x: Tensor) -> Tensor:
     return F.mse_loss(guess, x) + (1 - structural_similarity(guess, x).mean()) / 20
 
 
+STUCK = 0.15
+"""A first cycle that lowers the linear guess's validation loss by a smaller share than this may be stuck."""
+
 LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"mse": squared, "mse_ssim": squared_and_structural}
 
 
@@ -54,7 +57,7 @@ class Settings:
     shifted: bool = False
     """Owns public images of the first half of the classes only."""
     lr: float = 2e-3
-    """A quarter of it is taken where a short trial on its own validation images asks for that."""
+    """A quarter of it is taken where this one hardly learns, and that one does."""
     batch: int = 64
 
 
@@ -78,7 +81,7 @@ class Inversion:
         self.pairs: Pairs = view.notes[known]
         self.held_out = held_out.pixels().to(self.device)
         self.held_recording = view.oracle.record(self.held_out.split(256))
-        self.network = self.solved(own) if before is None else self.grown(before)
+        self.network = self.solved(own) if before is None else self.grown(before, own)
         self.start(settings.lr if before is None else before.lr)
 
     @property
@@ -94,13 +97,17 @@ class Inversion:
 
     def restored(self, found: Reconstruction) -> Inversion:
         """As it was when it found that."""
-        self.start(found.learnt["lr"].item())
-        self.epochs = int(found.learnt["epochs"])
-        weights = {name.removeprefix("network."): tensor for name, tensor in found.learnt.items() if "network." in name}
-        self.network.load_state_dict(weights)
-        self.weights = snapshot(self.network)
-        self.curve, self.best, self.gain, self.plateaued = found.curve, min(found.curve), found.gain, not found.warnings
+        self.resume(found.learnt, found.curve)
+        self.gain, self.plateaued = found.gain, not found.warnings
         return self
+
+    def resume(self, learnt: dict[str, Tensor], curve: list[float]) -> None:
+        """Stand where training stood, with a new optimiser."""
+        self.start(learnt["lr"].item())
+        self.epochs = int(learnt["epochs"])
+        weights = {name.removeprefix("network."): tensor for name, tensor in learnt.items() if "network." in name}
+        self.network.load_state_dict(weights)
+        self.curve, self.best, self.weights = curve, min(curve), snapshot(self.network)
 
     def start(self, lr: float) -> None:
         """With a new optimiser, from the weights as they are."""
@@ -112,35 +119,49 @@ class Inversion:
         self.best, self.weights = math.inf, snapshot(self.network)
         self.curve = [self.validate()]
 
-    def choose_rate(self, steps: int) -> None:
-        """Start again, at a quarter of the learning rate if that gained more than twice as much in a short trial.
+    def first_cycle(self, steps: int, title: str, progress: bool) -> float:
+        """A cycle from the linear guess; where it hardly gains on that, another at a quarter of the rate.
 
         Behind strong defences a rate that is too high leaves a large decoder at its linear start, where it looks as if
-        it had plateaued. Where both rates learn, the higher one ends lower.
+        it had plateaued. The lower one is kept if it gains more than twice as much: where both learn, the higher one
+        ends lower.
         """
-        before, high = snapshot(self.network), self.settings.lr
-        gained = {}
-        for lr in (high, high / 4):
-            self.start(lr)
-            self.run_cycle(steps, f"trial at {lr:g}", False)
-            gained[lr] = self.curve[0] - self.best
-            self.network.load_state_dict(before)
-        self.start(high / 4 if gained[high / 4] > 2 * gained[high] else high)
+        linear = snapshot(self.network)
+        reached = self.run_cycle(steps, title, progress)
+        gained, learnt, curve = self.curve[0] - self.best, self.learnt, self.curve
+        if gained >= STUCK * curve[0]:
+            return reached
+        self.network.load_state_dict(linear)
+        self.start(self.lr / 4)
+        slower = self.run_cycle(steps, f"{title} at a quarter of the rate", progress)
+        if self.curve[0] - self.best > 2 * gained:
+            return slower
+        self.resume(learnt, curve)
+        self.steps = steps
+        return reached
 
     def solved(self, own: Images) -> Inverter | ClassAware:
         """A new inverter that starts as the best linear guess."""
-        released, x = next(iter(self.pairs.epoch(0, min(2048, len(own)), self.settings.repeats)))
+        released, x = self.first_pairs(own)
         mean, sizes = own.pixels().mean(0).to(self.device), (self.settings.channels, self.settings.blocks)
         inverter = Inverter(released, mean, *sizes, attention=self.settings.attention).to(self.device)
         network = self.aware(inverter, own) if self.settings.class_aware else inverter
         network.solve_linear(zip(released.split(64), x.split(64), strict=True))
         return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
-    def grown(self, before: Inversion) -> Inverter | ClassAware:
-        """A network that guesses what a trained one does, deepened."""
+    def grown(self, before: Inversion, own: Images) -> Inverter | ClassAware:
+        """A network that guesses what a trained one does, deepened, or told what the cloud says of the class."""
         network, mine, its = copy.deepcopy(before.network), self.settings, before.settings
         network.deepen(mine.blocks - its.blocks, attention=mine.attention and not its.attention)
+        if mine.class_aware and isinstance(network, Inverter):
+            released, x = self.first_pairs(own)
+            network = self.aware(network, own)
+            network.solve_linear(zip(released.split(64), x.split(64), strict=True))
         return network.to(self.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+    def first_pairs(self, own: Images) -> tuple[Released, Float[Tensor, "n c h w"]]:
+        """What a linear guess is solved on."""
+        return next(iter(self.pairs.epoch(0, min(2048, len(own)), self.settings.repeats)))
 
     def aware(self, inverter: Inverter, own: Images) -> ClassAware:
         """The same inverter beside what the cloud says of the class."""

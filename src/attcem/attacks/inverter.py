@@ -186,11 +186,15 @@ class Inverter(nn.Module):
     def forward(self, released: Float[Tensor, "b *latent"]) -> Float[Tensor, "b c h w"]:
         """The guessed images, not clamped."""
         cells = self.grid(released)
-        x = self.linear(cells) + self.out(F.gelu(self.unfold(self.body(self.stem(cells)))))
+        x = self.linear(cells) + self.added(cells)
         if x.shape[-2:] != self.grid.covers:
             x = F.interpolate(x, size=self.grid.covers, mode="bilinear", antialias=True)
         height, width = self.image_mean.shape[-2:]
         return self.image_mean + x[..., :height, :width]
+
+    def added(self, cells: Float[Tensor, "b c h w"]) -> Float[Tensor, "b d H W"]:
+        """What the blocks add to the linear guess."""
+        return self.out(F.gelu(self.unfold(self.body(self.stem(cells)))))
 
     def solved(self) -> Iterator[nn.Parameter]:
         """What `solve_linear` solves."""
@@ -198,7 +202,7 @@ class Inverter(nn.Module):
 
     @torch.no_grad()
     def solve_linear(self, pairs: Iterable[tuple[Tensor, Tensor]]) -> None:
-        """Make the linear guess the ridge regression of patches on neighbouring cells.
+        """Make the linear guess the ridge regression of patches, less what the blocks add, on neighbouring cells.
 
         Pairs of (released, image) batches are taken until there are ENOUGH cells for every unknown of a patch.
         """
@@ -206,13 +210,14 @@ class Inverter(nn.Module):
         size = tuple(cells * factor for cells in self.grid.size)
         gram, cross, seen = torch.zeros(()), torch.zeros(()), 0
         for released, x in pairs:
-            near = F.unfold(self.grid(released), reach, padding=reach // 2).transpose(1, 2).flatten(0, 1)
+            cells = self.grid(released)
+            near = F.unfold(cells, reach, padding=reach // 2).transpose(1, 2).flatten(0, 1)
             near = F.pad(near, (0, 1), value=1.0)
             covered = self.grid.covers[1] - x.shape[3], self.grid.covers[0] - x.shape[2]
             wanted = F.pad(x - self.image_mean, (0, covered[0], 0, covered[1]))
             if size != self.grid.covers:
                 wanted = F.interpolate(wanted, size=size, mode="bilinear", antialias=True)
-            patches = F.unfold(wanted, factor, stride=factor).transpose(1, 2).flatten(0, 1)
+            patches = F.unfold(wanted - self.added(cells), factor, stride=factor).transpose(1, 2).flatten(0, 1)
             # A batch in single precision, whose rounding is far below the ridge; their sum in double.
             gram, cross = gram + (near.T @ near).double(), cross + (near.T @ patches).double()
             seen += len(near)

@@ -85,3 +85,11 @@ def observed(view: View, repeats: int, seed: int) -> Released:
         torch.manual_seed(seed)
         again = [view.resend(len(view.targets)) for _ in range(repeats - 1)]
     return (view.targets + torch.stack(again).sum(0)) / repeats
+
+
+def unchanging(view: View, sends: int = 64) -> bool:
+    """Whether the device sends the same whenever it is shown the same."""
+    if view.resend is None:
+        return False
+    with torch.random.fork_rng():
+        return torch.equal(view.resend(min(sends, len(view.targets))), view.targets[:sends])
