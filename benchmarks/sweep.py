@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,9 +19,9 @@ from attcem.types.result import SCHEMA
 from benchmarks import stub
 from benchmarks.harness import Figure, seconds
 
-SMALL = {
+RUN = {
     "data": {"name": "fashion"},
-    "model": {"backbone": "vgg11_bn", "cut": 4, "width": 0.25},
+    "model": {"backbone": "vgg11_bn", "cut": 4},
     "train": {"epochs": 1},
     "audit": {"suite": "smoke", "images": 200},
 }
@@ -41,33 +39,28 @@ def stubs(count: int) -> None:
             sweep(read_sweep(path, {}), out, Local(), Table(out, shown=False), call="benchmarks.stub:run")
 
 
-def eight_runs(folder: Path) -> Iterator[Figure]:
-    """How often faster a sweep of eight small runs is than the same runs as single commands, one after the other.
+def eight_runs(folder: Path, width: float) -> float:
+    """How often faster a sweep of eight runs is than the same runs as single commands, one after the other.
 
-    The goal is for single runs with a thread each, as a worker has: 2 at best on two cores. Beside single runs that
-    take every core, a sweep gains only what their threads lose, and their start-up.
+    A single run takes every core, so a sweep gains what its threads lose, and all starts but one. Half of the single
+    runs are timed before the sweep and half after it: the machine may change its speed meanwhile.
     """
     base, grid = folder / "base.yaml", folder / "grid.yaml"
-    base.write_text(yaml.safe_dump(SMALL))
+    base.write_text(yaml.safe_dump(RUN))
     grid.write_text(yaml.safe_dump({"base": str(base), "grid": {"defence.noise.sigma": SIGMAS}}))
-    attcem = [sys.executable, "-m", "attcem"]
 
-    def do(*command: object, **environment: str) -> None:
-        subprocess.run([*attcem, *map(str, command)], check=True, capture_output=True, env=os.environ | environment)
+    def do(*command: object) -> None:
+        every = [*command, "--model.width", width]
+        subprocess.run([sys.executable, "-m", "attcem", *map(str, every)], check=True, capture_output=True)
 
-    def single(**environment: str) -> float:
-        started = [("run", base, "--defence.noise.sigma", sigma, "--out", folder / f"{sigma}") for sigma in SIGMAS]
-        taken = sum(seconds(lambda command=command: do(*command, **environment)) for command in started)
-        for sigma in SIGMAS:
-            shutil.rmtree(folder / f"{sigma}")
-        return taken
+    def single(sigma: float) -> float:
+        return seconds(lambda: do("run", base, "--defence.noise.sigma", sigma, "--out", folder / f"{sigma}"))
 
     do("run", base, "--out", folder / "warm")
-    by_one = single(OMP_NUM_THREADS="1")
+    before = sum(map(single, SIGMAS[:4]))
     swept = seconds(lambda: do("sweep", grid, "--out", folder / "swept"))
-    by_all = single()
-    yield Figure("sweep: eight single runs of one thread / one sweep of them", by_one / swept, 1.7)
-    yield Figure("sweep: eight single runs of all threads / one sweep of them", by_all / swept)
+    after = sum(map(single, SIGMAS[4:]))
+    return (before + after) / swept
 
 
 def figures() -> Iterator[Figure]:
@@ -77,5 +70,7 @@ def figures() -> Iterator[Figure]:
         each[count] = 1000 * seconds(lambda count=count: stubs(count)) / count
         yield Figure(f"sweep: milliseconds per run, {count} stubs", each[count], 50, at_least=False)
     yield Figure("sweep: cost of a run among 1,000 / among 100", each[1000] / each[100], 1.5, at_least=False)
-    with tempfile.TemporaryDirectory() as folder:
-        yield from eight_runs(Path(folder))
+    for width, goal in ((0.125, 1.7), (0.25, None)):
+        with tempfile.TemporaryDirectory() as folder:
+            found = eight_runs(Path(folder), width)
+            yield Figure(f"sweep: eight single runs / one sweep of them, {width} of the width", found, goal)
