@@ -61,7 +61,8 @@ class Cluster:
 
     def close(self) -> None:
         """Stop what is running and leave the cluster."""
-        for task in self.busy:
+        while self.busy:
+            task, _ = self.busy.popitem()
             self.ray.cancel(task, force=True)
         self.ray.shutdown()
 

@@ -11,14 +11,17 @@ from multiprocessing.connection import Connection, wait
 from attcem.cores import cores, ending, sharing
 from attcem.sweep.perform import Job, Outcome
 
+NEEDED = ("attcem.experiment", "attcem.assess")
+"""What a run imports, with all that these import."""
+
 
 class Worker:
-    """A process and the pipe to it."""
+    """A process and the pipe to it; it imports some modules before it does anything else."""
 
-    def __init__(self, environment: dict[str, str]) -> None:
+    def __init__(self, environment: dict[str, str], *modules: str) -> None:
         self.pipe: Connection
         self.pipe, theirs = Pipe()
-        command = [sys.executable, "-m", "attcem.sweep.worker", str(theirs.fileno())]
+        command = [sys.executable, "-m", "attcem.sweep.worker", str(theirs.fileno()), *modules]
         self.process = subprocess.Popen(
             command, env=environment, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
         )
@@ -40,11 +43,14 @@ class Worker:
 
 
 class Local:
-    """As many processes as cores, or as asked for; threads are shared out so that they do not fight."""
+    """As many processes as cores, or as asked for; threads are shared out so that they do not fight.
 
-    def __init__(self, jobs: int | None = None) -> None:
+    Those for the `expected` runs start at once, and are ready when the driver has read what there is to do.
+    """
+
+    def __init__(self, jobs: int | None = None, expected: int = 0) -> None:
         self.slots = jobs or cores()
-        self.idle: list[Worker] = []
+        self.idle = [Worker(sharing(self.slots), *NEEDED) for _ in range(min(self.slots, expected))]
         self.busy: dict[Connection, tuple[Worker, Job]] = {}
 
     def start(self, job: Job) -> None:
