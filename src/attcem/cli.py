@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import closing
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -76,23 +74,18 @@ def run(options: argparse.Namespace, rest: list[str]) -> None:
 
 def sweep(options: argparse.Namespace, rest: list[str]) -> None:
     """Do a grid of experiments, several at a time, and complete what is missing."""
-    from attcem.sweep.cluster import Cluster
-    from attcem.sweep.grid import how_many, read_sweep
-    from attcem.sweep.local import Local
+    from attcem.sweep.command import do_sweep
+    from attcem.sweep.grid import read_sweep
 
     if options.address and options.engine != "ray":
         raise UsageError("--address is for --engine ray")
     path = find_file(options.file, sweep_paths())
-    read = partial(read_sweep, path, preset_paths(), seeds=options.seeds, overrides=rest)
+    runs = read_sweep(path, preset_paths(), seeds=options.seeds, overrides=rest)
     if options.dry_run:
-        print("\n".join(f"{run.name}   {run.label}" for run in read()))
+        print("\n".join(f"{run.name}   {run.label}" for run in runs))
         return
-    expected = how_many(path, options.seeds)
-    engine = Cluster(options.jobs, options.address) if options.engine == "ray" else Local(options.jobs, expected)
-    with closing(engine):  # its workers import torch while this process does
-        from attcem.sweep.command import do_sweep
-
-        do_sweep(read(), Path(options.out or Path("runs") / path.stem).absolute(), engine, resume=options.resume)
+    how = {name: getattr(options, name) for name in ("engine", "jobs", "address", "resume")}
+    do_sweep(runs, Path(options.out or Path("runs") / path.stem).absolute(), **how)
 
 
 def tune(options: argparse.Namespace, rest: list[str]) -> None:

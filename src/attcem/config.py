@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import json
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
@@ -210,10 +208,3 @@ def with_options(config: C, options: dict[str, Any]) -> C:
     """A copy of a configuration with some fields replaced; a wrong name is an error that names the nearest."""
     check_options(type(config).__name__, options, [f.name for f in dataclasses.fields(config)])  # type: ignore[arg-type]
     return dataclasses.replace(config, **options)  # type: ignore[type-var]
-
-
-def run_folder(experiment: Experiment) -> str:
-    """A readable name that is the same for the same settings, so that a second call finds the first one's work."""
-    digest = hashlib.sha256(json.dumps(experiment.to_dict(), sort_keys=True).encode()).hexdigest()[:8]
-    parts = [experiment.data.name.split(":")[0], experiment.model.backbone, *(experiment.defence or ["none"])]
-    return f"{experiment.name or '-'.join(parts)}-s{experiment.seed}-{digest}"

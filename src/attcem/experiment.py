@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 from dataclasses import replace
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from attcem.config import Experiment, run_folder
+from attcem.config import Experiment
 from attcem.files import write_atomically
 from attcem.types import Images, Result
 
@@ -203,6 +204,13 @@ def read_experiment(folder: str | Path) -> Experiment:
     if not path.exists():
         raise ValueError(f"{folder} is not a run: it holds no config.yaml")
     return parse_experiment([str(path)])
+
+
+def run_folder(experiment: Experiment) -> str:
+    """A readable name that is the same for the same settings, so that a second call finds the first one's work."""
+    digest = hashlib.sha256(json.dumps(experiment.to_dict(), sort_keys=True).encode()).hexdigest()[:8]
+    parts = [experiment.data.name.split(":")[0], experiment.model.backbone, *(experiment.defence or ["none"])]
+    return f"{experiment.name or '-'.join(parts)}-s{experiment.seed}-{digest}"
 
 
 def claim(folder: Path, written: str, resume: bool) -> None:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attcem.config import Experiment, run_folder
+from attcem.config import Experiment
 from attcem.configfile import UsageError, parse_experiment
-from attcem.experiment import validate
+from attcem.experiment import run_folder, validate
 from attcem.progress import say
 from attcem.sweep.driver import only_one
 from attcem.sweep.grid import arguments

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from attcem.cli import main
 from attcem.configfile import UsageError
 from attcem.listing import preset_paths, sweep_paths
-from attcem.sweep.grid import flattened, how_many, points, read_sweep
+from attcem.sweep.grid import flattened, points, read_sweep
 
 VALUES = {
     "defence.noise.sigma": st.floats(0, 1e6).map(abs),
@@ -45,13 +45,6 @@ def test_a_grid_is_every_combination_of_its_values_and_seeds_once(tmp_path_facto
     assert len(runs) == math.prod(map(len, grid.values())) * len(seeds) == len({run.name for run in runs})
     found = {(run.experiment.seed, *(look_up(run.experiment, key) for key in grid)) for run in runs}
     assert found == {(seed, *point.values()) for seed in seeds for point in points(grid, Path())}
-
-
-@pytest.mark.parametrize("seeds", [None, [4, 5, 6]])
-@pytest.mark.parametrize("name", sweep_paths())
-def test_a_glance_tells_how_many_runs_a_file_describes(name, seeds):
-    path = sweep_paths()[name]
-    assert how_many(path, seeds) == len(read_sweep(path, preset_paths(), seeds=seeds))
 
 
 def test_variants_cross_with_the_grid_and_undefended_twins_come_first(tmp_path):

@@ -61,8 +61,7 @@ class Cluster:
 
     def close(self) -> None:
         """Stop what is running and leave the cluster."""
-        while self.busy:
-            task, _ = self.busy.popitem()
+        for task in self.busy:
             self.ray.cancel(task, force=True)
         self.ray.shutdown()
 

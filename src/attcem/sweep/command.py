@@ -1,23 +1,28 @@
-"""`attcem sweep`, once its file is read: the lock, the table, and what is said at the end."""
+"""`attcem sweep`, once its file is read: the lock, the engine, the table, and what is said at the end."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
+from attcem.sweep.cluster import Cluster
 from attcem.sweep.driver import Engine, check_fresh, only_one, sweep
 from attcem.sweep.grid import Run
+from attcem.sweep.local import Local
 from attcem.sweep.table import Table
 
 
-def do_sweep(runs: Sequence[Run], out: Path, engine: Engine, *, resume: bool) -> None:
+def do_sweep(
+    runs: Sequence[Run], out: Path, *, engine: str, jobs: int | None, address: str | None, resume: bool
+) -> None:
     """Do what is missing in a folder; raise if any run failed."""
     with only_one(out):
         if not resume:
             check_fresh(runs, out)
+        where: Engine = Cluster(jobs, address) if engine == "ray" else Local(jobs)
         table = Table(out)
         try:
-            outcomes = sweep(runs, out, engine, table)
+            outcomes = sweep(runs, out, where, table)
         except KeyboardInterrupt:
             raise KeyboardInterrupt("finished runs and epochs are kept: add --resume to the same command") from None
         finally:

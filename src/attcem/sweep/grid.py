@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from attcem.config import Experiment, run_folder
+from attcem.config import Experiment
 from attcem.configfile import UsageError, parse_experiment, read_yaml
+from attcem.experiment import run_folder
 from attcem.naming import nearest
 
 KEYS = ("base", "runs", "grid", "seeds")
@@ -51,12 +52,6 @@ def read_sweep(
             raise UsageError(f"{path}{': ' + said if said else ''}: {error}") from None
         experiments += [(replace(experiment, seed=seed), label) for seed in seeds or [experiment.seed]]
     return with_twins(experiments, path)
-
-
-def how_many(path: Path, seeds: Sequence[int] | None = None) -> int:
-    """How many runs a file describes, at a glance that takes no torch; `read_sweep` says whether they can be done."""
-    sweep = read_yaml(path)
-    return sum(1 for _ in combinations(sweep, path)) * max(1, len(seeds or checked_seeds(sweep.get("seeds"), path)))
 
 
 def base_arguments(base: Any, path: Path, presets: Mapping[str, Path]) -> list[str]:

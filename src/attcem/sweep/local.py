@@ -11,17 +11,14 @@ from multiprocessing.connection import Connection, wait
 from attcem.cores import cores, ending, sharing
 from attcem.sweep.perform import Job, Outcome
 
-NEEDED = ("attcem.experiment", "attcem.assess")
-"""What a run imports, with all that these import."""
-
 
 class Worker:
-    """A process and the pipe to it; it imports some modules before it does anything else."""
+    """A process and the pipe to it."""
 
-    def __init__(self, environment: dict[str, str], *modules: str) -> None:
+    def __init__(self, environment: dict[str, str]) -> None:
         self.pipe: Connection
         self.pipe, theirs = Pipe()
-        command = [sys.executable, "-m", "attcem.sweep.worker", str(theirs.fileno()), *modules]
+        command = [sys.executable, "-m", "attcem.sweep.worker", str(theirs.fileno())]
         self.process = subprocess.Popen(
             command, env=environment, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
         )
@@ -43,14 +40,11 @@ class Worker:
 
 
 class Local:
-    """As many processes as cores, or as asked for; threads are shared out so that they do not fight.
+    """As many processes as cores, or as asked for; threads are shared out so that they do not fight."""
 
-    Those for the `expected` runs start at once, and are ready when the driver has read what there is to do.
-    """
-
-    def __init__(self, jobs: int | None = None, expected: int = 0) -> None:
+    def __init__(self, jobs: int | None = None) -> None:
         self.slots = jobs or cores()
-        self.idle = [Worker(sharing(self.slots), *NEEDED) for _ in range(min(self.slots, expected))]
+        self.idle: list[Worker] = []
         self.busy: dict[Connection, tuple[Worker, Job]] = {}
 
     def start(self, job: Job) -> None:

@@ -1,4 +1,4 @@
-"""`python -m attcem.sweep.worker FD MODULE…`: does the jobs that come through a pipe until its other end is gone."""
+"""`python -m attcem.sweep.worker FD`: does the jobs that come through a pipe until its other end is gone."""
 
 from __future__ import annotations
 
@@ -8,23 +8,17 @@ import queue
 import signal
 import sys
 import threading
-from collections.abc import Sequence
-from contextlib import suppress
-from importlib import import_module
 from multiprocessing.connection import Connection
 
 from attcem.sweep.perform import Job, perform
 
 
-def serve(pipe: Connection, modules: Sequence[str] = ()) -> None:
+def serve(pipe: Connection) -> None:
     """One job after the other; a second thread watches the pipe, so that no worker outlives its driver."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group: the driver decides
     faulthandler.enable()
     jobs: queue.Queue[Job] = queue.Queue()
     threading.Thread(target=receive, args=(pipe, jobs), daemon=True).start()
-    for module in modules:
-        with suppress(Exception):  # the first job that needs it will say why
-            import_module(module)
     while True:
         pipe.send(perform(jobs.get()))
 
@@ -39,4 +33,4 @@ def receive(pipe: Connection, jobs: queue.Queue[Job]) -> None:
 
 
 if __name__ == "__main__":
-    serve(Connection(int(sys.argv[1])), sys.argv[2:])
+    serve(Connection(int(sys.argv[1])))
