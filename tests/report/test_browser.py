@@ -194,6 +194,7 @@ def test_the_first_key_skips_to_the_verdict(visit):
     page.locator(".skip:focus").wait_for()
     page.keyboard.press("Enter")
     page.locator("#main:focus").wait_for()
+    assert page.evaluate("document.activeElement.id") == "main"
 
 
 def test_every_chart_has_words_and_a_table_for_those_who_cannot_see_it(visit):

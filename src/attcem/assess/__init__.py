@@ -18,6 +18,7 @@ from attcem.assess.stages import stages
 from attcem.assess.suite import allowed, run_probes, run_suite
 from attcem.attacks import BASELINES, PROBED, SUITES, VERSIONS, Attack, Reconstruction
 from attcem.attacks.checks import Evidence, adequacy_flags, curves
+from attcem.attacks.pairs import unchanging
 from attcem.config import GRANTS, AuditConfig, with_options
 from attcem.data import Data
 from attcem.defences import Defence, describe
@@ -121,6 +122,6 @@ def evidence(
         accuracy=accuracy,
         classes=classes,
         undefended=all(name == "none" for name in describe(guard)),
-        frozen=guard.sigma > 0 and torch.equal(view.resend(8), view.targets[:8]),  # type: ignore[misc]
+        frozen=guard.sigma > 0 and unchanging(view),
         twin_psnr=None if twin is None else float(twin.worst.psnr),
     )

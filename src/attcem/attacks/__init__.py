@@ -73,7 +73,7 @@ SUITES: dict[str, dict[str, Attack]] = {
         "decoder_small": SECONDS,
         "decoder_medium": MINUTES,
         "decoder_class": replace(SECONDS, class_aware=True, start=SECONDS, cycle=100),
-        "decoder_repeat_16": replace(SMALL, repeats=16, cycle=300, doublings=1),
+        "decoder_repeat_16": replace(SECONDS, repeats=16),
         "optimise_adam": Optimise(images=32, solver="adam", steps=100, start=MINUTES),
     },
     "standard": {

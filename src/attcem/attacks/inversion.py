@@ -146,7 +146,7 @@ class Inversion:
         mean, sizes = own.pixels().mean(0).to(self.device), (self.settings.channels, self.settings.blocks)
         inverter = Inverter(released, mean, *sizes, attention=self.settings.attention).to(self.device)
         network = self.aware(inverter, own) if self.settings.class_aware else inverter
-        network.solve_linear(zip(released.split(64), x.split(64), strict=True))
+        solve(network, released, x)
         return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def grown(self, before: Inversion, own: Images) -> Inverter | ClassAware:
@@ -154,9 +154,8 @@ class Inversion:
         network, mine, its = copy.deepcopy(before.network), self.settings, before.settings
         network.deepen(mine.blocks - its.blocks, attention=mine.attention and not its.attention)
         if mine.class_aware and isinstance(network, Inverter):
-            released, x = self.first_pairs(own)
             network = self.aware(network, own)
-            network.solve_linear(zip(released.split(64), x.split(64), strict=True))
+            solve(network, *self.first_pairs(own))
         return network.to(self.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def first_pairs(self, own: Images) -> tuple[Released, Float[Tensor, "n c h w"]]:
@@ -226,3 +225,8 @@ class Inversion:
 def snapshot(network: nn.Module) -> dict[str, Tensor]:
     """A copy of the weights."""
     return {name: tensor.clone() for name, tensor in network.state_dict().items()}
+
+
+def solve(network: Inverter | ClassAware, released: Released, x: Float[Tensor, "n c h w"]) -> None:
+    """Make its linear part the best guess of these images, a few at a time."""
+    network.solve_linear(zip(released.split(64), x.split(64), strict=True))

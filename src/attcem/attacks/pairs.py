@@ -87,9 +87,10 @@ def observed(view: View, repeats: int, seed: int) -> Released:
     return (view.targets + torch.stack(again).sum(0)) / repeats
 
 
-def unchanging(view: View, sends: int = 64) -> bool:
+def unchanging(view: View) -> bool:
     """Whether the device sends the same whenever it is shown the same."""
     if view.resend is None:
         return False
     with torch.random.fork_rng():
-        return torch.equal(view.resend(min(sends, len(view.targets))), view.targets[:sends])
+        again = view.resend(min(64, len(view.targets)))
+    return torch.equal(again, view.targets[: len(again)])
