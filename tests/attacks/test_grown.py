@@ -17,6 +17,8 @@ GROWN = {
     "another loss": replace(SHALLOW, loss="mse_ssim", start=SHALLOW),
     "with attention": Decoder(8, 2, attention=True, start=SHALLOW),
     "class-aware": Decoder(8, 2, class_aware=True, start=replace(SHALLOW, class_aware=True)),
+    "with feedback": replace(SHALLOW, asks=1, start=SHALLOW),
+    "with feedback and class": replace(SHALLOW, class_aware=True, asks=1, start=replace(SHALLOW, class_aware=True)),
 }
 TOLD = replace(SHALLOW, class_aware=True, start=SHALLOW)
 
@@ -75,6 +77,7 @@ def test_a_start_that_nobody_has_trained_is_trained_and_noted(view):
         {"blocks": 2},
         {"attention": True},
         {"class_aware": True},
+        {"asks": 1, "start": SHALLOW},
         {"pairs": 100},
         {"repeats": 4},
         {"shifted": True},
@@ -91,6 +94,6 @@ def test_it_builds_on_its_start_and_is_brief_from_the_first():
     assert twice.first == SHALLOW and twice.brief().start == SHALLOW.brief()
     standard = SUITES["standard"]
     builders = {"decoder_large": "decoder_res8"}
-    builders |= dict.fromkeys(["decoder_res8", "decoder_ssim", "decoder_class"], "decoder_medium")
+    builders |= dict.fromkeys(["decoder_res8", "decoder_ssim", "decoder_class", "decoder_feedback"], "decoder_medium")
     for name, start in builders.items():
         assert standard[name].builds_on == standard[start]

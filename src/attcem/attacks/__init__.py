@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 SMALL, MEDIUM = Decoder(32, 2), Decoder(64, 4)
-PUBLISHED = Decoder(64, 8, start=MEDIUM)
+PUBLISHED, FEEDBACK = Decoder(64, 8, start=MEDIUM), replace(MEDIUM, asks=1, start=MEDIUM)
 
 ATTACKS: dict[str, Attack] = {
     "linear": Linear(),
@@ -38,6 +38,7 @@ ATTACKS: dict[str, Attack] = {
     "decoder_large": Decoder(64, 16, attention=True, start=PUBLISHED),
     "decoder_ssim": replace(MEDIUM, loss="mse_ssim", start=MEDIUM),
     "decoder_class": replace(MEDIUM, class_aware=True, start=MEDIUM),
+    "decoder_feedback": FEEDBACK,
     "decoder_gan": AdversarialDecoder(start=MEDIUM),
     "decoder_shifted": replace(MEDIUM, shifted=True),
     "decoder_pairs_100": replace(SMALL, pairs=100),
@@ -45,8 +46,8 @@ ATTACKS: dict[str, Attack] = {
     "decoder_repeat_4": replace(SMALL, repeats=4),
     "decoder_repeat_16": replace(SMALL, repeats=16),
     "decoder_repeat_64": replace(SMALL, repeats=64),
-    "optimise_adam": Optimise(solver="adam", start=MEDIUM),
-    "optimise_lbfgs": Optimise(solver="lbfgs", start=MEDIUM, worthwhile=0.05),
+    "optimise_adam": Optimise(solver="adam", start=FEEDBACK),
+    "optimise_lbfgs": Optimise(solver="lbfgs", start=FEEDBACK, worthwhile=0.05),
     "untrained": Untrained(),
     "generative": Generative(start=MEDIUM),
     "substitute": Substitute(),
@@ -58,8 +59,8 @@ SECONDS, MINUTES = replace(SMALL, cycle=300, doublings=1), replace(MEDIUM, cycle
 HOUR = replace(MEDIUM, doublings=2)
 """The decoders that others start from, at the effort of `quick` and of `standard`."""
 
-DEEPER = replace(PUBLISHED, start=HOUR, cycle=300, doublings=1)
-"""The published size, from where that one ends."""
+DEEPER, TOLD = (replace(decoder, start=HOUR, cycle=300, doublings=1) for decoder in (PUBLISHED, FEEDBACK))
+"""The published size, and what the device answers, from where that one ends."""
 
 SUITES: dict[str, dict[str, Attack]] = {
     "smoke": {"decoder_small": replace(SMALL, cycle=50, doublings=0)},
@@ -84,6 +85,7 @@ SUITES: dict[str, dict[str, Attack]] = {
         "decoder_large": Decoder(64, 16, attention=True, start=DEEPER, cycle=150, doublings=1),
         "decoder_ssim": replace(MEDIUM, loss="mse_ssim", start=HOUR, cycle=300, doublings=1),
         "decoder_class": replace(MEDIUM, class_aware=True, start=HOUR, cycle=300, doublings=1),
+        "decoder_feedback": TOLD,
         "decoder_gan": AdversarialDecoder(start=HOUR),
         "decoder_shifted": replace(MEDIUM, shifted=True, doublings=1),
         "decoder_pairs_100": replace(SMALL, pairs=100, doublings=1),
@@ -91,8 +93,8 @@ SUITES: dict[str, dict[str, Attack]] = {
         "decoder_repeat_4": replace(SMALL, repeats=4, doublings=1),
         "decoder_repeat_16": replace(SMALL, repeats=16, doublings=1),
         "decoder_repeat_64": replace(SMALL, repeats=64, doublings=1),
-        "optimise_adam": Optimise(solver="adam", start=HOUR),
-        "optimise_lbfgs": Optimise(solver="lbfgs", start=HOUR, worthwhile=0.05),
+        "optimise_adam": Optimise(solver="adam", start=TOLD),
+        "optimise_lbfgs": Optimise(solver="lbfgs", start=TOLD, worthwhile=0.05),
         "untrained": Untrained(),
         "generative": Generative(start=HOUR),
         "substitute": Substitute(),

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attcem.attacks.inverter import Inverter
+from attcem.attacks.inverter import Cells, Inverter
 from attcem.types import Images, Released
 
 
@@ -32,6 +32,15 @@ class ClassAware(nn.Module):
     def deepen(self, blocks: int, *, attention: bool = False) -> None:
         """Deepen the inverter."""
         self.inverter.deepen(blocks, attention=attention)
+
+    def read(self, grid: Cells) -> None:
+        """Let the inverter look at another grid."""
+        self.inverter.read(grid)
+
+    @property
+    def grid(self) -> Cells:
+        """What the inverter looks at."""
+        return self.inverter.grid
 
     def solved(self) -> Iterator[nn.Parameter]:
         """What starts solved: the inverter's linear part, and the residuals."""

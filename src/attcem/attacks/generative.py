@@ -62,7 +62,7 @@ class Generative(Attack):
 
     def brief(self) -> Generative:
         """A few images, a few steps, an image model that is all but linear."""
-        start = replace(self.start, channels=16, blocks=1).brief()
+        start = replace(self.start.first, channels=16, blocks=1).brief()
         prior = replace(self.prior, dimensions=32, channels=16, steps=20)
         return replace(self, images=min(8, self.images), steps=60, tuning=8, prior=prior, start=start)
 

@@ -14,8 +14,9 @@ from torch import Tensor, nn
 
 from attcem.attacks.base import Reconstruction
 from attcem.attacks.class_aware import ClassAware, class_residuals
-from attcem.attacks.inverter import Inverter
-from attcem.attacks.pairs import Pairs, hold_out, owned
+from attcem.attacks.feedback import Feedback
+from attcem.attacks.inverter import Cells, Inverter
+from attcem.attacks.pairs import Pairs, hold_out, owned, unchanging
 from attcem.data.loader import Augment
 from attcem.maths.similarity import structural_similarity
 from attcem.naming import look_up
@@ -36,6 +37,9 @@ def squared_and_structural(guess: Tensor, x: Tensor) -> Tensor:
 STUCK = 0.15
 """A first cycle that lowers the linear guess's validation loss by a smaller share than this may be stuck."""
 
+ANSWERS = 4
+"""Queries with the same guess, averaged, where the device does not always send the same."""
+
 LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"mse": squared, "mse_ssim": squared_and_structural}
 
 
@@ -50,6 +54,8 @@ class Settings:
     loss: str = "mse"
     class_aware: bool = False
     """Reads the cloud's logits, and learns what to add to the public mean of the classes they name."""
+    asks: int = 0
+    """Rounds in which it sends a guess, that of its start, to the device and reads what the answer differs by."""
     repeats: int = 1
     """The device has sent every image so many times; the attacker averages."""
     pairs: int | None = None
@@ -112,7 +118,8 @@ class Inversion:
     def start(self, lr: float) -> None:
         """With a new optimiser, from the weights as they are."""
         solved = list(self.network.solved())
-        rest = [p for p in self.network.parameters() if all(p is not known for known in solved)]
+        learns = [p for p in self.network.parameters() if p.requires_grad]
+        rest = [p for p in learns if all(p is not known for known in solved)]
         groups = [{"params": rest, "share": 1.0}, {"params": solved, "share": 0.1}]
         self.lr, self.optimiser = lr, torch.optim.Adam(groups, lr=lr, betas=(0.9, 0.99))
         self.epochs = self.steps = 0
@@ -153,10 +160,18 @@ class Inversion:
         """A network that guesses what a trained one does, deepened, or told what the cloud says of the class."""
         network, mine, its = copy.deepcopy(before.network), self.settings, before.settings
         network.deepen(mine.blocks - its.blocks, attention=mine.attention and not its.attention)
+        if mine.asks > its.asks:
+            network.read(self.feedback(network.grid, copy.deepcopy(before.network), own))
         if mine.class_aware and isinstance(network, Inverter):
             network = self.aware(network, own)
             solve(network, *self.first_pairs(own))
         return network.to(self.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+    def feedback(self, grid: Cells, guess: nn.Module, own: Images) -> Feedback:
+        """That grid, and what the device answers to these guesses."""
+        oracle, answers = self.pairs.oracle, 1 if unchanging(self.view) else ANSWERS
+        latents, x = self.first_pairs(own)
+        return Feedback(grid, guess, lambda x: oracle(x, answers), latents, *x.shape[-2:])
 
     def first_pairs(self, own: Images) -> tuple[Released, Float[Tensor, "n c h w"]]:
         """What a linear guess is solved on."""

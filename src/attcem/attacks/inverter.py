@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 
 import torch
@@ -79,19 +80,34 @@ def straighten(latents: Float[Tensor, "n *latent"]) -> Callable[[Tensor], Tensor
     return undo_tanh if low >= -1 and 0.5 < high <= 1 else identity
 
 
-class Grid(nn.Module):
+class Cells(nn.Module, ABC):
+    """What an inverter reads: a latent as a grid of cells, the same for every latent of a victim."""
+
+    channels: int
+    size: tuple[int, int]
+    covers: tuple[int, ...]
+    """The size in pixels of what the grid stands for."""
+
+    @abstractmethod
+    def both(self, released: Float[Tensor, "b *latent"]) -> Float[Tensor, "b *wider"]:
+        """The latent as it came, and straightened where that changes it."""
+
+
+class Grid(Cells):
     """Lays a latent out on the inverter's grid, straightened and standardised as the attacker measured it.
 
     A flat latent is projected; one finer than the grid is folded, space to depth, so nothing is lost. Folding may pad
-    the far edges: `covers` is the size in pixels of what the grid then stands for.
+    the far edges, so that it covers more than the image.
     """
 
     mean: Tensor
     std: Tensor
 
-    def __init__(self, latents: Float[Tensor, "n *latent"], height: int, width: int, flat_channels: int) -> None:
+    def __init__(
+        self, latents: Float[Tensor, "n *latent"], height: int, width: int, flat_channels: int, *, squashed: bool = True
+    ) -> None:
         super().__init__()
-        self.straighten = straighten(latents)
+        self.straighten = straighten(latents) if squashed else identity
         both = self.both(latents)
         # The mean is taken position by position: a deviation from the mean image is then linear in it.
         self.register_buffer("mean", both.mean(0))
@@ -163,7 +179,7 @@ class Inverter(nn.Module):
         super().__init__()
         self.register_buffer("image_mean", image_mean)
         colours, height, width = image_mean.shape
-        self.grid = Grid(latents, height, width, channels)
+        self.grid: Cells = Grid(latents, height, width, channels)
         factor = max(math.ceil(height / self.grid.size[0]), math.ceil(width / self.grid.size[1]))
         reach = next((k for k in (5, 3) if self.grid.channels * k**2 <= MOST_FEATURES), 1)
         self.linear = Unfold(self.grid.channels, colours, reach, factor)
@@ -182,6 +198,12 @@ class Inverter(nn.Module):
         if attention and cells <= MOST_CELLS:
             self.body.append(CellAttention(channels, cells))
         self.body.extend(Residual(channels) for _ in range(blocks))
+
+    def read(self, grid: Cells) -> None:
+        """Look at a grid with more channels; they count nothing at first: the guess stays."""
+        more = grid.channels - self.grid.channels
+        self.grid, self.stem = grid, widened(self.stem, more)
+        self.linear.convolution = widened(self.linear.convolution, more)
 
     def forward(self, released: Float[Tensor, "b *latent"]) -> Float[Tensor, "b c h w"]:
         """The guessed images, not clamped."""
@@ -234,3 +256,12 @@ def zeroed(layer: nn.Module) -> nn.Module:
     for parameter in layer.parameters():
         nn.init.zeros_(parameter)
     return layer
+
+
+@torch.no_grad()
+def widened(layer: nn.Conv2d, more: int) -> nn.Conv2d:
+    """The same layer with so many further inputs, which it ignores at first."""
+    wide = nn.Conv2d(layer.in_channels + more, layer.out_channels, layer.kernel_size, padding=layer.padding)  # type: ignore[arg-type]
+    wide.weight.copy_(F.pad(layer.weight, (0, 0, 0, 0, 0, more)))
+    wide.bias.copy_(layer.bias)  # type: ignore[union-attr, arg-type]
+    return wide.to(layer.weight)

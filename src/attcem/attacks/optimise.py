@@ -147,7 +147,7 @@ class Optimise(Attack):
 
     def brief(self) -> Optimise:
         """A few images, a few steps, a decoder of seconds."""
-        start = replace(self.start, channels=16, blocks=1).brief()
+        start = replace(self.start.first, channels=16, blocks=1).brief()
         return replace(self, images=min(8, self.images), steps=60, tuning=8, start=start)
 
     def __call__(self, view: View, *, seed: int = 0, progress: bool = False) -> Reconstruction:
