@@ -113,7 +113,7 @@ def test_without_a_start_there_is_nothing_to_ask_about():
 
 
 def test_where_small_differences_tell_the_picture_it_finds_more_than_its_start():
-    """Pixels in pairs, of which the device sends the sum and the product: a decoder has to learn a square root."""
+    """Of two pixels the device sends the sum and the signed square of the difference: a decoder must learn a root."""
     torch.manual_seed(0)
     images = Images(torch.randint(0, 256, (600, 8, 8, 1), dtype=torch.uint8), torch.zeros(600, dtype=torch.long))
 
@@ -123,7 +123,7 @@ def test_where_small_differences_tell_the_picture_it_finds_more_than_its_start()
 
     device = Device(encode=encode, release=lambda z: z)
     view = view_through(device, images[:560], images[560:], frozenset({"queries"}))
-    start = Decoder(16, 1, cycle=200, doublings=0)
+    start = Decoder(16, 1, cycle=60, doublings=0)
     plain, feedback = replace(start, start=start), replace(start, asks=1, start=start)
     before, longer, told = (decoder.trained(view, 0).best for decoder in (start, plain, feedback))
-    assert told < 0.9 * longer < before
+    assert told < 0.8 * longer < before
