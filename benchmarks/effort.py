@@ -73,7 +73,7 @@ def main() -> None:
     errors = [after_each_doubling(decoder, view, truth, seed)]
     if options.feedback is not None:
         print("and now with the device's answers to its guesses")
-        decoder = replace(decoder, asks=1, start=decoder, doublings=options.feedback)
+        decoder = replace(decoder, feedback=True, start=decoder, doublings=options.feedback)
         errors.append(after_each_doubling(decoder, view, truth, seed))
     if options.optimise:
         errors.append(optimised(decoder, view, truth, seed))

@@ -18,8 +18,7 @@ from attcem.threat import build_view, view_through
 from attcem.types import Device, Images
 
 FIRST = Decoder(8, 1, cycle=20, doublings=0)
-SECOND = replace(FIRST, asks=1, start=FIRST)
-THIRD = replace(SECOND, asks=2, start=SECOND)
+SECOND = replace(FIRST, feedback=True, start=FIRST)
 
 
 class Constant(nn.Module):
@@ -78,13 +77,12 @@ def view(network, small):
     return build_view(network, Undefended(), small, images=20)[0]
 
 
-def test_every_round_asks_about_the_guess_of_the_one_before(view):
-    third = Inversion(THIRD, view, 0, SECOND.trained(view, 0))
-    second, outer = SECOND.trained(view, 0), third.network.grid
-    assert isinstance(outer, Feedback) and isinstance(outer.grid, Feedback) and isinstance(outer.grid.grid, Grid)
-    for released in view.targets[:8].split(4):
-        torch.testing.assert_close(outer.guess(released), second.network(released))
-        torch.testing.assert_close(outer.grid.guess(released), FIRST.trained(view, 0).network(released))
+def test_it_asks_about_the_guess_of_its_start_and_so_does_who_goes_on_from_it(view):
+    first, second = FIRST.trained(view, 0), SECOND.trained(view, 0)
+    deeper = Inversion(replace(SECOND, blocks=2, start=SECOND), view, 0, second)
+    for network in (second.network, deeper.network):
+        assert isinstance(network.grid.grid, Grid), "and about no other"
+        torch.testing.assert_close(network.grid.guess(view.targets), first.network(view.targets))
 
 
 def test_what_it_has_learnt_is_found_again(view):
@@ -105,11 +103,8 @@ def test_a_device_that_adds_noise_is_asked_more_than_once_and_the_guess_depends_
 
 
 def test_without_a_start_there_is_nothing_to_ask_about():
-    with pytest.raises(ValueError, match="asks about the guess of its start"):
-        replace(FIRST, asks=1)
-    with pytest.raises(ValueError, match="one that asks once less"):
-        replace(FIRST, asks=2, start=FIRST)
-    assert THIRD.brief().asks == 1
+    with pytest.raises(ValueError, match="about the guess of its start: give it one"):
+        replace(FIRST, feedback=True)
 
 
 def test_where_small_differences_tell_the_picture_it_finds_more_than_its_start():
@@ -124,6 +119,6 @@ def test_where_small_differences_tell_the_picture_it_finds_more_than_its_start()
     device = Device(encode=encode, release=lambda z: z)
     view = view_through(device, images[:560], images[560:], frozenset({"queries"}))
     start = Decoder(16, 1, cycle=60, doublings=0)
-    plain, feedback = replace(start, start=start), replace(start, asks=1, start=start)
+    plain, feedback = replace(start, start=start), replace(start, feedback=True, start=start)
     before, longer, told = (decoder.trained(view, 0).best for decoder in (start, plain, feedback))
     assert told < 0.8 * longer < before

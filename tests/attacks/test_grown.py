@@ -17,8 +17,10 @@ GROWN = {
     "another loss": replace(SHALLOW, loss="mse_ssim", start=SHALLOW),
     "with attention": Decoder(8, 2, attention=True, start=SHALLOW),
     "class-aware": Decoder(8, 2, class_aware=True, start=replace(SHALLOW, class_aware=True)),
-    "with feedback": replace(SHALLOW, asks=1, start=SHALLOW),
-    "with feedback and class": replace(SHALLOW, class_aware=True, asks=1, start=replace(SHALLOW, class_aware=True)),
+    "with feedback": replace(SHALLOW, feedback=True, start=SHALLOW),
+    "with feedback and class": replace(
+        SHALLOW, class_aware=True, feedback=True, start=replace(SHALLOW, class_aware=True)
+    ),
 }
 TOLD = replace(SHALLOW, class_aware=True, start=SHALLOW)
 
@@ -77,7 +79,7 @@ def test_a_start_that_nobody_has_trained_is_trained_and_noted(view):
         {"blocks": 2},
         {"attention": True},
         {"class_aware": True},
-        {"asks": 1, "start": SHALLOW},
+        {"feedback": True, "start": SHALLOW},
         {"pairs": 100},
         {"repeats": 4},
         {"shifted": True},

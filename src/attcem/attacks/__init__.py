@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 SMALL, MEDIUM = Decoder(32, 2), Decoder(64, 4)
-PUBLISHED, FEEDBACK = Decoder(64, 8, start=MEDIUM), replace(MEDIUM, asks=1, start=MEDIUM)
+PUBLISHED, FEEDBACK = Decoder(64, 8, start=MEDIUM), replace(MEDIUM, feedback=True, start=MEDIUM)
 
 ATTACKS: dict[str, Attack] = {
     "linear": Linear(),

@@ -34,14 +34,14 @@ class Decoder(Settings, Attack):
     """Trained first, or found trained."""
 
     def __post_init__(self) -> None:
-        if self.asks > (0 if self.start is None else self.start.asks + 1):
-            raise ValueError("a decoder asks about the guess of its start: give it one that asks once less")
+        if self.feedback and self.start is None:
+            raise ValueError("a decoder asks the device about the guess of its start: give it one")
         if self.start is not None and not self.contains(self.start):
             raise ValueError("a decoder goes on from one that saw the same, as wide and no deeper: mend its start")
 
     def contains(self, other: Decoder) -> bool:
         """Whether its network is the other's and possibly more, and learns from the same."""
-        same, more = ("channels", "repeats", "pairs", "shifted"), ("blocks", "attention", "class_aware", "asks")
+        same, more = ("channels", "repeats", "pairs", "shifted"), ("blocks", "attention", "class_aware", "feedback")
         alike = all(getattr(self, field) == getattr(other, field) for field in same)
         return alike and all(getattr(self, field) >= getattr(other, field) for field in more)
 
@@ -51,7 +51,7 @@ class Decoder(Settings, Attack):
         words = [f"Inverts latents with {self.blocks} residual blocks of {self.channels} channels"]
         words += ["attention between cells"] * self.attention + ["a loss of MSE and SSIM"] * (self.loss == "mse_ssim")
         words += ["the cloud's logits and class means"] * self.class_aware
-        words += ["the device's answer to its first guess"] * bool(self.asks)
+        words += ["the device's answer to its first guess"] * self.feedback
         words += [f"{self.repeats} sends of every image"] * (self.repeats > 1)
         words += [] if self.pairs is None else [f"only {self.pairs:,} public images"]
         words += ["public images of half of the classes"] * self.shifted
@@ -66,12 +66,14 @@ class Decoder(Settings, Attack):
     @property
     def plain(self) -> bool:
         """Whether only its size tells it from others."""
-        return self == replace(self, loss="mse", class_aware=False, asks=0, repeats=1, pairs=None, shifted=False)
+        return self == replace(
+            self, loss="mse", class_aware=False, feedback=False, repeats=1, pairs=None, shifted=False
+        )
 
     @property
     def effort(self) -> float:
-        """Grows with the weights of its blocks, and with every guess that is sent to the device."""
-        pictures = self.batch * self.most_steps * (1 + 0.6 * self.asks)
+        """Grows with the weights of its blocks, more if guesses are sent to the device."""
+        pictures = self.batch * self.most_steps * (1 + 0.6 * self.feedback)
         return pictures * (0.4 + self.channels**2 * self.blocks / 25_000)
 
     @property
@@ -106,7 +108,7 @@ class Decoder(Settings, Attack):
     def brief(self) -> Decoder:
         """Two cycles of a few small steps, from the first of its starts."""
         start = None if self.start is None else self.first.brief()
-        return replace(self, cycle=8, doublings=1, batch=min(16, self.batch), start=start, asks=min(1, self.asks))
+        return replace(self, cycle=8, doublings=1, batch=min(16, self.batch), start=start)
 
     def trained(self, view: View, seed: int = 0, progress: bool = False) -> Inversion:
         """The trained inverter, found in the attacker's notes if it was trained before.

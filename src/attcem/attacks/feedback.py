@@ -21,7 +21,7 @@ class Feedback(Cells):
 
     def __init__(
         self,
-        grid: Cells,
+        grid: Grid,
         guess: nn.Module,
         ask: Callable[[Float[Tensor, "b c h w"]], Released],
         latents: Float[Tensor, "n *latent"],
@@ -35,14 +35,11 @@ class Feedback(Cells):
         self.channels = grid.channels + self.differences.channels
         self.size, self.covers = grid.size, grid.covers
 
-    def both(self, released: Float[Tensor, "b *latent"]) -> Float[Tensor, "b *wider"]:
-        """As its grid reads a latent."""
-        return self.grid.both(released)
-
     @torch.no_grad()
     def difference(self, released: Float[Tensor, "b *latent"]) -> Float[Tensor, "b *wider"]:
         """What was sent, less the device's answer to the guess."""
-        return self.both(released) - self.both(self.ask(self.guess(released).clamp(0, 1)))
+        answer = self.ask(self.guess(released).clamp(0, 1))
+        return self.grid.both(released) - self.grid.both(answer)
 
     def forward(self, released: Float[Tensor, "b *latent"]) -> Float[Tensor, "b c h w"]:
         """The latent as a grid of cells, and the difference in further channels."""

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from attcem.attacks.base import Reconstruction
 from attcem.attacks.class_aware import ClassAware, class_residuals
 from attcem.attacks.feedback import Feedback
-from attcem.attacks.inverter import Cells, Inverter
+from attcem.attacks.inverter import Grid, Inverter
 from attcem.attacks.pairs import Pairs, hold_out, owned, unchanging
 from attcem.data.loader import Augment
 from attcem.maths.similarity import structural_similarity
@@ -54,8 +54,8 @@ class Settings:
     loss: str = "mse"
     class_aware: bool = False
     """Reads the cloud's logits, and learns what to add to the public mean of the classes they name."""
-    asks: int = 0
-    """Rounds in which it sends a guess, that of its start, to the device and reads what the answer differs by."""
+    feedback: bool = False
+    """Sends the guess of its start to the device, and reads what the answer differs by."""
     repeats: int = 1
     """The device has sent every image so many times; the attacker averages."""
     pairs: int | None = None
@@ -160,14 +160,14 @@ class Inversion:
         """A network that guesses what a trained one does, deepened, or told what the cloud says of the class."""
         network, mine, its = copy.deepcopy(before.network), self.settings, before.settings
         network.deepen(mine.blocks - its.blocks, attention=mine.attention and not its.attention)
-        if mine.asks > its.asks:
-            network.read(self.feedback(network.grid, copy.deepcopy(before.network), own))
+        if mine.feedback and isinstance(network.grid, Grid):
+            network.read(self.asking(network.grid, copy.deepcopy(before.network), own))
         if mine.class_aware and isinstance(network, Inverter):
             network = self.aware(network, own)
             solve(network, *self.first_pairs(own))
         return network.to(self.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
 
-    def feedback(self, grid: Cells, guess: nn.Module, own: Images) -> Feedback:
+    def asking(self, grid: Grid, guess: nn.Module, own: Images) -> Feedback:
         """That grid, and what the device answers to these guesses."""
         oracle, answers = self.pairs.oracle, 1 if unchanging(self.view) else ANSWERS
         latents, x = self.first_pairs(own)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 
 import torch
@@ -80,17 +79,13 @@ def straighten(latents: Float[Tensor, "n *latent"]) -> Callable[[Tensor], Tensor
     return undo_tanh if low >= -1 and 0.5 < high <= 1 else identity
 
 
-class Cells(nn.Module, ABC):
+class Cells(nn.Module):
     """What an inverter reads: a latent as a grid of cells, the same for every latent of a victim."""
 
     channels: int
     size: tuple[int, int]
     covers: tuple[int, ...]
     """The size in pixels of what the grid stands for."""
-
-    @abstractmethod
-    def both(self, released: Float[Tensor, "b *latent"]) -> Float[Tensor, "b *wider"]:
-        """The latent as it came, and straightened where that changes it."""
 
 
 class Grid(Cells):
