@@ -11,6 +11,9 @@ from torch import Tensor
 LEAST = 1e-6
 """Variance of a pixel below which nothing is told apart."""
 
+EXACT, ROUGHLY = 4096, 256
+"""Pixels up to which the covariance is decomposed whole; beyond, so many axes are found without it."""
+
 
 @dataclass(frozen=True)
 class ErrorSpectrum:
@@ -21,16 +24,20 @@ class ErrorSpectrum:
     left: float
 
     @classmethod
-    def of(cls, errors: Float[Tensor, "n c h w"], most: int = 256) -> ErrorSpectrum:
+    def of(cls, errors: Float[Tensor, "n c h w"], most: int = 2048) -> ErrorSpectrum:
         """The principal axes of these errors, no more than a quarter as many as there are errors."""
         flat = errors.flatten(1)
-        count = min(most, len(flat) // 4, flat.shape[1] // 4)
+        pixels = flat.shape[1]
+        count = min(most if pixels <= EXACT else ROUGHLY, len(flat) // 4, pixels - 1)
         total = flat.square().sum() / len(flat)
-        if not count:
-            return cls(flat.new_zeros(flat.shape[1], 0), flat.new_zeros(0), max(LEAST, total.item() / flat.shape[1]))
-        _, size, axes = torch.pca_lowrank(flat, q=count, center=False, niter=4)
-        variance = size.square() / len(flat)
-        left = (total - variance.sum()).item() / (flat.shape[1] - count)
+        if count < 1:
+            return cls(flat.new_zeros(pixels, 0), flat.new_zeros(0), max(LEAST, total.item() / pixels))
+        if pixels <= EXACT:
+            variance, axes = (part[..., -count:] for part in torch.linalg.eigh(flat.T @ flat / len(flat)))
+        else:
+            _, size, axes = torch.pca_lowrank(flat, q=count, center=False, niter=4)
+            variance = size.square() / len(flat)
+        left = (total - variance.sum()).item() / (pixels - count)
         return cls(axes, variance.clamp_min(LEAST), max(LEAST, left))
 
     @classmethod

@@ -26,8 +26,8 @@ SMOOTH = 0.01
 ANCHORS, ROUGH = (0.3, 1.0, 3.0), (0.3, 1.0, 3.0)
 """Weights to choose from: of the decoder's likely errors, and in units of 2 / the public images' mean difference."""
 
-LEARNT = 2048
-"""Public images to learn from how the decoder errs."""
+LEARNT = 8192
+"""Public images to learn from how the decoder errs: those it was trained on, which are many."""
 
 
 def roughness(x: Float[Tensor, "b c h w"]) -> Float[Tensor, " b"]:
@@ -112,8 +112,9 @@ SOLVERS: dict[str, tuple[Callable[[Problem, Tensor, int], tuple[Tensor, list[flo
 class Optimise(Attack):
     """Optimises pixels through the device until they encode to what was sent, starting from a decoder's guess.
 
-    How the decoder errs is learnt from held-out public images, released once as the targets were; on a few of them it
-    is tuned how far to trust the observation against that and against smoothness. If nothing gains, the guess stands.
+    Along which directions the decoder errs is learnt from the public images it was trained on, how much from others. On
+    these it is tuned how far to trust the observation against that and against smoothness. If nothing gains, the guess
+    stands.
     """
 
     images: int = 64
@@ -197,13 +198,13 @@ class Optimise(Attack):
         errors: the best of nine gains one by luck.
         """
         assert view.oracle is not None, "whoever has the weights may query"
-        _, held_out = hold_out(owned(view.public, self.start.pairs, self.start.shifted), seed)
-        many = held_out[: self.tuning + LEARNT].pixels().to(view.targets.device)
-        seen = view.oracle.record(many.split(256))(torch.arange(len(many), device=many.device))
-        guesses = decoder.invert(seen)
-        unlikely = ErrorSpectrum.of((many - guesses)[min(self.tuning, len(many) // 2) :])
-        x, z, guess = (part[: self.tuning] for part in (many, seen, guesses))
+        own, held_out = hold_out(owned(view.public, self.start.pairs, self.start.shifted), seed)
+        known, x = (part.pixels().to(view.targets.device) for part in (own[:LEARNT], held_out[: self.tuning]))
+        errors = torch.cat([part - decoder.invert(view.oracle(part)) for part in known.split(256)])
+        z = view.oracle(x)
+        guess = decoder.invert(z)
         before = (guess - x).square().mean((1, 2, 3))
+        unlikely = ErrorSpectrum.of(errors * (before.mean() / errors.square().mean().clamp_min(1e-12)).sqrt())
         steps = torch.cat([x.diff(dim=2).flatten(), x.diff(dim=3).flatten()])
         rough = 2 / steps.abs().mean().item() * torch.tensor(ROUGH)
         grid = torch.cartesian_prod(torch.tensor(ANCHORS), rough).to(x)
