@@ -170,8 +170,8 @@ class Inversion:
     def asking(self, grid: Grid, guess: nn.Module, own: Images) -> Feedback:
         """That grid, and what the device answers to these guesses."""
         oracle, answers = self.pairs.oracle, 1 if unchanging(self.view) else ANSWERS
-        latents, x = self.first_pairs(own)
-        return Feedback(grid, guess, lambda x: oracle(x, answers), latents, *x.shape[-2:])
+        latents, images = self.first_pairs(own)
+        return Feedback(grid, guess, lambda x: oracle(x, answers), latents, *images.shape[-2:])
 
     def first_pairs(self, own: Images) -> tuple[Released, Float[Tensor, "n c h w"]]:
         """What a linear guess is solved on."""
