@@ -9,11 +9,12 @@ import attcem
 
 SOURCE = Path(attcem.__file__).parent
 
-WORDS = {"types", "naming", "config", "progress", "files"}
+WORDS = {"types", "naming", "config", "progress", "files", "reading"}
 DOORS = {
-    "types": {"files", "report"},  # Result.report, imported when called
+    "types": {"files", "reading", "report"},  # Result.report, imported when called
     "naming": set(),
     "files": set(),
+    "reading": set(),
     "cores": set(),
     "config": {"naming"},
     "progress": set(),
@@ -26,7 +27,7 @@ DOORS = {
     "threat": WORDS | {"data", "models", "defences"},
     "attacks": WORDS | {"data", "layers", "maths"},
     "metrics": WORDS | {"maths"},
-    "report": {"types", "files"},
+    "report": {"types", "files", "reading"},
     "compare": {"types", "naming", "metrics"},
     "figures": {"types", "files", "report", "compare"},
     "serve": {"types", "models", "defences", "layers"},

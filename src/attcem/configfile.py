@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
+import json
 import re
 import typing
-from argparse import SUPPRESS
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, NoReturn
 
-import yaml
-from jsonargparse import ArgumentParser
+from jsonargparse import ArgumentParser, set_loader
 
 from attcem.config import Experiment
 from attcem.naming import look_up, nearest
+from attcem.reading import settings
+from attcem.reading.settings import parse_yaml
 
 LINK = "--defence."
+MODE = "attcem"
+set_loader(MODE, parse_yaml, exceptions=(ValueError,))
 
 
 class UsageError(ValueError):
@@ -35,8 +39,8 @@ class Parser(ArgumentParser):
 @cache
 def experiment_parser(prog: str = "attcem run") -> Parser:
     """A parser whose options are the fields of Experiment, on top of a YAML file: --train.epochs 10."""
-    parser = Parser(prog=prog, usage=SUPPRESS)
-    parser.add_argument("--config", action="config", help="YAML file with any of the settings below")
+    parser = Parser(prog=prog, usage=argparse.SUPPRESS, parser_mode=MODE)
+    parser.add_argument("--config", metavar="FILE", help="YAML file with any of the settings below")
     parser.add_class_arguments(Experiment, as_group=False)
     return parser
 
@@ -45,13 +49,12 @@ def parse_experiment(arguments: Sequence[str]) -> Experiment:
     """The experiment that `[FILE.yaml] [--key value …]` describes, with every name in it checked."""
     from attcem.defences import build_defence
 
-    arguments = list(arguments)
-    if arguments and not arguments[0].startswith("-"):
-        check_keys(Experiment, read_yaml(arguments[0]), source=arguments[0])
-        arguments = ["--config", *arguments]
-    parser = experiment_parser()
+    file, arguments = without_file(arguments)
     arguments, links = without_links(arguments)
-    parsed = parser.parse_args(arguments)
+    written = {} if file is None else read_yaml(file)
+    check_keys(Experiment, written, source=str(file))
+    parser = experiment_parser()
+    parsed = parser.parse_args([*as_arguments(written), *arguments])
     parsed.pop("config", None)
     try:
         experiment: Experiment = Experiment(**vars(parser.instantiate(parsed)))
@@ -68,14 +71,9 @@ def parse_experiment(arguments: Sequence[str]) -> Experiment:
 def read_yaml(path: str | Path) -> dict[str, Any]:
     """The mapping in a YAML file."""
     try:
-        found = yaml.safe_load(Path(path).read_text())
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
-    if not isinstance(found, dict):
-        raise UsageError(f"{path} must hold settings such as `data: {{name: fashion}}`")
-    return found
+        return settings.read_yaml(path)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
 
 
 def check_keys(config: type, settings: Mapping[str, Any], source: str, path: str = "") -> None:
@@ -98,6 +96,24 @@ def check_names(experiment: Experiment) -> None:
     look_up("data set", experiment.data.name.split(":")[0], DATASETS)
     look_up("backbone", experiment.model.backbone, BACKBONES)
     look_up("suite", experiment.audit.suite, SUITES)
+
+
+def as_arguments(settings: Mapping[str, Any]) -> list[str]:
+    """Settings as the command line takes them: the same door, so the same checks."""
+    return [f"--{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in settings.items()]
+
+
+def without_file(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
+    """The file that stands first or after --config, and the other arguments."""
+    arguments = list(arguments)
+    if arguments and not arguments[0].startswith("-"):
+        return arguments[0], arguments[1:]
+    finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    finder.add_argument("--config", nargs="?", const="")
+    found, rest = finder.parse_known_args(arguments)
+    if found.config == "":
+        raise UsageError("--config needs a file, as in --config experiment.yaml")
+    return found.config, rest
 
 
 def without_links(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
@@ -124,8 +140,8 @@ def overridden(chain: Mapping[str, Any], links: Mapping[str, str]) -> dict[str, 
     for key, text in links.items():
         name, _, option = key.partition(".")
         try:
-            value = yaml.safe_load(text)
-        except yaml.YAMLError:
+            value = parse_yaml(text)
+        except ValueError:
             raise UsageError(f"defence.{key} cannot be {text!r}: give a number, a word or a {{mapping: 1}}") from None
         if option:
             chain[name] = dict(chain.get(name) or {}) | {option: value}
@@ -165,7 +181,7 @@ def typed_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
         if option not in option_types(name):
             raise UsageError(f"defence {name!r} has no option {option!r}: {nearest(option, option_types(name))}")
     parser = options_parser(typing.cast(Hashable, DEFENCES[name]))
-    plain = {key: yaml.safe_load(value) if isinstance(value, str) else value for key, value in options.items()}
+    plain = {key: parse_yaml(value) if isinstance(value, str) else value for key, value in options.items()}
     try:
         return {key: value for key, value in vars(parser.parse_object(plain)).items() if key in option_types(name)}
     except UsageError as error:
@@ -175,7 +191,7 @@ def typed_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
 @cache
 def options_parser(defence: Hashable) -> Parser:
     """A parser for the options of a defence's class; a sweep asks for it again and again."""
-    parser = Parser()
+    parser = Parser(parser_mode=MODE)
     parser.add_class_arguments(typing.cast(type, defence), as_group=False)
     return parser
 

@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attcem.config import Experiment
-from attcem.configfile import UsageError, parse_experiment
+from attcem.configfile import UsageError, as_arguments, parse_experiment
 from attcem.experiment import run_folder, validate
 from attcem.progress import say
 from attcem.sweep.driver import only_one
-from attcem.sweep.grid import arguments
 
 if TYPE_CHECKING:
     from optuna import Study
@@ -32,11 +31,11 @@ class Search:
 
     def experiment(self, values: Mapping[str, Any]) -> Experiment:
         """The experiment with these values."""
-        return parse_experiment([*self.base, *arguments(values)])
+        return parse_experiment([*self.base, *as_arguments(values)])
 
     def command(self, values: Mapping[str, Any]) -> str:
         """What to type for a run with these values, which is then judged on test images."""
-        return shlex.join(["attcem", "run", *self.base, *arguments(values)])
+        return shlex.join(["attcem", "run", *self.base, *as_arguments(values)])
 
 
 def read_search(

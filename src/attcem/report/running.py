@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from attcem.reading.content import MEGABYTE, read_content
+from attcem.reading.settings import read_yaml
 from attcem.report.numbers import is_number
 
 CONFIG, HISTORY = "config.yaml", "history.csv"
@@ -16,8 +16,7 @@ CONFIG, HISTORY = "config.yaml", "history.csv"
 
 def how_far(folder: Path) -> str:
     """How far a run without a result is, in words; a ValueError or OSError if its files cannot be read."""
-    config = yaml.safe_load((folder / CONFIG).read_text())
-    train = config.get("train") if isinstance(config, dict) else None
+    train = read_yaml(folder / CONFIG).get("train")
     epochs = train.get("epochs") if isinstance(train, dict) else None
     history = folder / HISTORY
     last = last_row(history) if history.exists() else {}
@@ -34,8 +33,10 @@ def how_far(folder: Path) -> str:
 
 def last_row(history: Path) -> dict[str, Any]:
     """The newest epoch; nothing while there is none."""
-    with history.open(newline="") as file:
-        return ([{}, *csv.DictReader(file)])[-1]
+    try:
+        return [{}, *csv.DictReader(read_content(history, 64 * MEGABYTE).decode().splitlines())][-1]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"{history} is damaged ({error})") from None
 
 
 def number(row: dict[str, Any], name: str) -> float | None:

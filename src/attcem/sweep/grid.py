@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from attcem.config import Experiment
-from attcem.configfile import UsageError, parse_experiment, read_yaml
+from attcem.configfile import UsageError, as_arguments, parse_experiment, read_yaml
 from attcem.experiment import run_folder
 from attcem.naming import nearest
 
@@ -46,7 +45,7 @@ def read_sweep(
     every = list(combinations(sweep, path))
     for settings, label in zip(every, labels(every), strict=True):
         try:
-            experiment = parse_experiment([*base, *arguments(settings)])
+            experiment = parse_experiment([*base, *as_arguments(settings)])
         except UsageError as error:
             said = ", ".join(f"{key}={value}" for key, value in settings.items())
             raise UsageError(f"{path}{': ' + said if said else ''}: {error}") from None
@@ -59,7 +58,7 @@ def base_arguments(base: Any, path: Path, presets: Mapping[str, Path]) -> list[s
     if base is None:
         return []
     if isinstance(base, Mapping):
-        return arguments(flattened(base))
+        return as_arguments(flattened(base))
     if isinstance(base, str):
         for known in (presets.get(base), path.parent / base, Path(base)):
             if known is not None and known.is_file():
@@ -128,14 +127,6 @@ def labels(every: Sequence[Mapping[str, Any]]) -> list[str]:
     return [
         ", ".join(f"{key}={value}" for key, value in settings.items() if (key, value) not in shared) or "as the base"
         for settings in every
-    ]
-
-
-def arguments(settings: Mapping[str, Any]) -> list[str]:
-    """Settings as the command line takes them: the same door, so the same checks."""
-    return [
-        f"--{key}={value if isinstance(value, str) else json.dumps(value, default=str)}"
-        for key, value in settings.items()
     ]
 
 
