@@ -22,7 +22,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attcem.assess import observe
-from attcem.attacks import SUITES, VERSIONS
+from attcem.attacks import SUITES
 from attcem.attacks.decoder import Decoder
 from attcem.attacks.pairs import Pairs, hold_out
 from attcem.data.loader import Augment
@@ -100,8 +100,10 @@ def inverted(network: Unseen, released: Tensor) -> Tensor:
 
 def twice_as_long(suite: str) -> tuple[int, int]:
     """Twice the steps that the suite's longest decoder may take, and its batch."""
-    names = {VERSIONS.get(name, name): name for name in SUITES}
-    decoders = [attack for attack in SUITES[names[suite]].values() if isinstance(attack, Decoder)]
+    attacks = next((known.attacks for known in SUITES.values() if known.version == suite), None)
+    if attacks is None:
+        raise ValueError(f"the run was audited with {suite}, which is no suite of today: `attcem audit RUN` again")
+    decoders = [attack for attack in attacks.values() if isinstance(attack, Decoder)]
     longest = max(decoders, key=with_its_start)
     return 2 * with_its_start(longest), longest.batch
 

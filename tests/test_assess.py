@@ -1,5 +1,6 @@
 """The audit: wired to the released graph, worst case per image, nothing lost on disk."""
 
+import sys
 from dataclasses import replace
 from typing import ClassVar
 
@@ -12,7 +13,7 @@ from attcem.assess import allowed, audit, below_the_floor, record
 from attcem.assess.finished import Finished
 from attcem.assess.judge import Judge
 from attcem.assess.stages import stages
-from attcem.attacks import ATTACKS, SUITES, Attack, Reconstruction
+from attcem.attacks import ATTACKS, SUITES, Attack, Reconstruction, Suite
 from attcem.attacks.adversarial import AdversarialDecoder
 from attcem.attacks.decoder import Decoder
 from attcem.attacks.optimise import Optimise
@@ -133,11 +134,14 @@ def test_a_threat_model_without_queries_skips_what_needs_them_and_says_why(train
 
 def test_stages_tell_what_the_bottleneck_and_the_release_hide(trained, small):
     brief = Decoder(16, 1).brief()
-    found = stages(trained, Blank(), small, small.test[:50], seed=0, attack=brief)
+    found = stages(brief, trained, Blank(), small, small.test[:50], seed=0)
     assert list(found) == ["before_bottleneck", "clean", "released"]
     assert found["before_bottleneck"] < found["clean"] < 0.8 * found["released"]
     narrow = attcem.split("vgg11_bn", data=small, cut=4, width=0.125).eval()
-    assert list(stages(narrow, Undefended(), small, small.test[:50], seed=0, attack=brief)) == ["clean", "released"]
+    assert list(stages(brief, narrow, Undefended(), small, small.test[:50], seed=0)) == ["clean", "released"]
+
+
+CONSTANT = 1
 
 
 class Counted(Attack):
@@ -147,9 +151,6 @@ class Counted(Attack):
 
     def __init__(self, name, fails=False):
         self.name, self.fails = name, fails
-
-    def __repr__(self):
-        return f"Counted({self.name})"
 
     def brief(self):
         return self
@@ -163,7 +164,7 @@ class Counted(Attack):
 
 def test_an_interrupted_audit_goes_on_after_its_finished_attacks(trained, small, tmp_path, monkeypatch):
     def go(fails):
-        monkeypatch.setitem(SUITES, "mine", {"a": Counted("a"), "b": Counted("b", fails)})
+        monkeypatch.setitem(SUITES, "mine", Suite("mine", 1, {"a": Counted("a"), "b": Counted("b", fails)}))
         return audit(trained, Noise(0.1), small, suite="mine", images=20, keep=tmp_path, progress=False)
 
     Counted.calls.clear()
@@ -178,6 +179,10 @@ def test_an_interrupted_audit_goes_on_after_its_finished_attacks(trained, small,
     assert again.to_json() == resumed.to_json() and resumed.flags[0] == "a, b: doubt"
     audit(trained, Noise(0.1), small, suite="mine", images=20, seed=1, keep=tmp_path, progress=False)
     assert Counted.calls[4:] == ["a", "b"], "another seed is another question"
+    assert again.suite == SUITES["mine"].version
+    monkeypatch.setattr(sys.modules[__name__], "CONSTANT", 2)
+    assert go(fails=False).suite != again.suite
+    assert Counted.calls[6:] == ["a", "b"], "what was found with another constant of the module is not taken up"
 
 
 @pytest.mark.parametrize("gain", [None, 0.25])

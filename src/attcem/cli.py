@@ -118,8 +118,8 @@ def audit(options: argparse.Namespace, rest: list[str]) -> None:
     names = ("suite", "threat", "images", "seed")
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     config = with_options(experiment.audit, given)
-    suite, _ = allowed(look_up("suite", config.suite, SUITES), look_up("threat model", config.threat, GRANTS))
-    jobs = options.jobs or jobs_worth(suite)
+    suite, threat = look_up("suite", config.suite, SUITES), look_up("threat model", config.threat, GRANTS)
+    jobs = options.jobs or jobs_worth(allowed(suite.attacks, threat)[0])
     experiment = with_options(experiment, {"audit": config})
     trained = load_run(folder)
     try:

@@ -28,10 +28,10 @@ def from_table(room: str, table: str) -> Callable[[], dict[str, str]]:
 
 
 def suites() -> dict[str, str]:
-    """Each suite with the attacks in it."""
+    """Each suite with its version and the attacks in it."""
     from attcem.attacks import SUITES
 
-    return {name: ", ".join(attacks) for name, attacks in SUITES.items()}
+    return {name: f"{suite.version}: {', '.join(suite.attacks)}" for name, suite in SUITES.items()}
 
 
 def yaml_paths() -> dict[str, Path]:

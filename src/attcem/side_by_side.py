@@ -63,11 +63,11 @@ def help_out(folder: Path, config: AuditConfig, processes: int) -> None:
 
     model, guard, data = load_run(folder)
     data, _ = attacked(read_experiment(folder), data)
-    suite, _ = allowed(SUITES[config.suite], GRANTS[config.threat])
+    attacks, _ = allowed(SUITES[config.suite].attacks, GRANTS[config.threat])
     with torch.random.fork_rng():
         _, view, _ = observe(model, guard, data, config)
         kept = Finished(folder / "audit", view, config.seed)
-        take_part(suite, view, kept, seed=config.seed, processes=processes)
+        take_part(attacks, view, kept, seed=config.seed, processes=processes)
 
 
 if __name__ == "__main__":

@@ -102,7 +102,7 @@ def test_only_sends_that_differ_are_worth_averaging(guard, alike, network, small
 
 @pytest.mark.parametrize("suite", SUITES)
 def test_suites_are_made_of_listed_attacks(suite):
-    assert SUITES[suite] and set(SUITES[suite]) <= set(ATTACKS)
+    assert SUITES[suite].attacks and set(SUITES[suite].attacks) <= set(ATTACKS)
 
 
 def test_baselines_are_what_they_say(pictures):

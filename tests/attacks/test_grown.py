@@ -94,7 +94,7 @@ def test_it_builds_on_its_start_and_is_brief_from_the_first():
     twice = replace(GROWN["deeper"], blocks=4, start=GROWN["deeper"])
     assert twice.builds_on == GROWN["deeper"] and GROWN["deeper"].builds_on == SHALLOW and SHALLOW.builds_on == SHALLOW
     assert twice.first == SHALLOW and twice.brief().start == SHALLOW.brief()
-    standard = SUITES["standard"]
+    standard = SUITES["standard"].attacks
     builders = {"decoder_large": "decoder_res8"}
     builders |= dict.fromkeys(["decoder_res8", "decoder_ssim", "decoder_class", "decoder_feedback"], "decoder_medium")
     for name, start in builders.items():

@@ -12,19 +12,17 @@ from typing import Any
 import pytest
 
 import attcem
-import attcem.assess
 import attcem.data
-from attcem.attacks import SUITES, Attack
+from attcem.attacks import SUITES
+from attcem.attacks.suite import Suite
 from attcem.data import Data
 
 SIZES = {"private": 256, "validation": 100, "public": 256, "test": 200}
-BRIEF = {"decoder_small": replace(SUITES["smoke"]["decoder_small"], cycle=8)}
-SEEN = 256
+SMOKE = SUITES["smoke"]
+BRIEF = replace(SMOKE, attacks={"decoder_small": replace(SMOKE.attacks["decoder_small"], cycle=8)}, seen=256)
 
 
-def shorten(
-    patch: pytest.MonkeyPatch, small: Data, suite: dict[str, Attack] = SUITES["smoke"], seen: int = 4_000
-) -> None:
+def shorten(patch: pytest.MonkeyPatch, small: Data, suite: Suite = SMOKE) -> None:
     """Replace the embedded data and every suite; data of one's own stays as it is."""
     whole = attcem.data.load_data
 
@@ -34,9 +32,7 @@ def shorten(
     for module in (attcem, attcem.data):
         patch.setattr(module, "load_data", load_data, raising=False)
     for name in list(SUITES):
-        patch.setitem(SUITES, name, suite)
-        patch.setitem(attcem.assess.SEEN, name, seen)
-    patch.setattr(attcem.assess, "PROBED", ())
+        patch.setitem(SUITES, name, replace(suite, name=name))
 
 
 def shrink(data: Data) -> Data:
@@ -48,5 +44,5 @@ def shrink(data: Data) -> Data:
 if __name__ == "__main__":
     from attcem.cli import main
 
-    shorten(pytest.MonkeyPatch(), shrink(attcem.data.load_data("fashion")), BRIEF, SEEN)
+    shorten(pytest.MonkeyPatch(), shrink(attcem.data.load_data("fashion")), BRIEF)
     sys.exit(main(sys.argv[1:]))

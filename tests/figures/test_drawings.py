@@ -132,3 +132,15 @@ def test_steps_of_the_attackers_effort_are_in_order_with_all_last():
     for name, order in (("repeats", ["1", "4", "64"]), ("pairs", ["100", "all"])):
         (axes,) = FIGURES[name].draw(group).axes
         assert [label.get_text() for label in axes.get_xticklabels()] == order
+
+
+def test_two_versions_of_a_suite_are_not_drawn_together():
+    runs = several(seeds=1)
+    for run in runs:
+        run.suite = "quick-1+aaaaaaaa"
+    later = several(seeds=1)
+    for run in later:
+        run.suite = "quick-2+bbbbbbbb"
+    groups = groups_of([*runs, *later])
+    assert [group.place[-1] for group in groups] == ["quick-1+aaaaaaaa", "quick-2+bbbbbbbb"]
+    assert [len(group.runs) for group in groups] == [4, 4]

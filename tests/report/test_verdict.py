@@ -86,6 +86,16 @@ def test_unlike_settings_are_named():
     assert "Not like for like: audit.suite=standard instead of quick." in judged.sentence
 
 
+def test_two_versions_of_a_suite_are_two_settings_and_not_like_for_like():
+    runs = [make_result(), make_result(defence=NOISE, seed=0), make_result(defence=NOISE, seed=1)]
+    for run, version in zip(runs, ("quick-1+aaaaaaaa", "quick-1+aaaaaaaa", "quick-2+bbbbbbbb"), strict=True):
+        run.suite = version
+    (verdict,) = verdicts(settings_of(runs))
+    said = {judged.setting.suite: judged.sentence for judged in verdict.judgements}
+    assert "Not like for like" not in said["quick-1+aaaaaaaa"]
+    assert "audit.suite=quick-2+bbbbbbbb instead of quick-1+aaaaaaaa" in said["quick-2+bbbbbbbb"]
+
+
 def test_places_are_not_mixed():
     other = make_result(defence=NOISE, data={"name": "cifar10"})
     assert [(v.place[0], len(v.judgements)) for v in verdicts(settings_of([make_result(), other]))] == [

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from attcem.attacks import ATTACKS, SUITES, Attack, Reconstruction
+from attcem.attacks import ATTACKS, SUITES, Attack, Reconstruction, Suite
 from attcem.attacks.decoder import Decoder
 from attcem.config import AuditConfig
 from attcem.progress import say
@@ -50,5 +50,5 @@ if __name__ == "__main__":
 
     os.environ["HELPER"] = "1"
     torch.set_num_threads(1)
-    SUITES["smoke"] = getattr(helper, os.environ["SUITE"])
+    SUITES["smoke"] = Suite("smoke", 1, getattr(helper, os.environ["SUITE"]), seen=4_000)
     help_out(Path(sys.argv[1]), AuditConfig(**json.loads(sys.argv[2])), int(sys.argv[3]))

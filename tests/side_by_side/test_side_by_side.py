@@ -14,7 +14,7 @@ from attcem import side_by_side
 from attcem.assess import share
 from attcem.assess.finished import Finished
 from attcem.assess.share import jobs_worth, next_to, taken, to_do
-from attcem.attacks import SUITES, Reconstruction
+from attcem.attacks import SUITES, Reconstruction, Suite
 from attcem.attacks.decoder import Decoder
 from attcem.cli import main
 from attcem.config import AuditConfig
@@ -49,7 +49,7 @@ def audited(trained, tmp_path, monkeypatch):
 
     def audit(suite, *options):
         monkeypatch.setenv("SUITE", suite)
-        monkeypatch.setitem(SUITES, "smoke", getattr(helper, suite))
+        monkeypatch.setitem(SUITES, "smoke", Suite("smoke", 1, getattr(helper, suite), seen=4_000))
         folder = tmp_path / f"run{len(list(tmp_path.iterdir()))}"
         shutil.copytree(trained, folder)
         assert main(["audit", str(folder), *options]) == 0
@@ -144,7 +144,7 @@ def test_what_most_waits_for_comes_first_and_nothing_before_what_it_builds_on(ke
 
 @pytest.mark.parametrize("name", SUITES)
 def test_every_attack_of_a_suite_is_done_once_after_what_it_builds_on(name, kept):
-    suite = SUITES[name]
+    suite = SUITES[name].attacks
     order = list(to_do(suite, None, kept, 0))
     assert sorted(order) == sorted(suite)
     for attack in order:
@@ -180,9 +180,9 @@ def test_as_many_processes_as_a_suite_keeps_busy(monkeypatch):
     monkeypatch.setattr(share, "cores", lambda: 64)
     assert jobs_worth({"first": FIRST, "second": SECOND}) == 1, "one waits for the other"
     assert jobs_worth({f"{blocks}": Decoder(8, 1, cycle=600 + blocks) for blocks in range(5)}) == 4
-    assert jobs_worth(SUITES["quick"]) == 1 and jobs_worth(SUITES["standard"]) == 3
+    assert jobs_worth(SUITES["quick"].attacks) == 1 and jobs_worth(SUITES["standard"].attacks) == 3
     monkeypatch.setattr(share, "cores", lambda: 2)
-    assert jobs_worth(SUITES["standard"]) == 2
+    assert jobs_worth(SUITES["standard"].attacks) == 2
 
 
 def test_what_one_process_holds_no_other_takes(tmp_path):

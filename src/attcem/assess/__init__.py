@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,8 @@ from attcem.assess.promises import below_the_floor, promises
 from attcem.assess.record import describe_experiment, gallery, provenance, shown, training_flags, training_record
 from attcem.assess.share import take_part
 from attcem.assess.stages import stages
-from attcem.assess.suite import allowed, run_probes, run_suite
-from attcem.attacks import BASELINES, PROBED, SUITES, VERSIONS, Attack, Reconstruction
+from attcem.assess.suite import allowed, run_attacks, run_probes
+from attcem.attacks import BASELINES, SUITES, Attack, Reconstruction
 from attcem.attacks.checks import Evidence, adequacy_flags, curves
 from attcem.attacks.pairs import unchanging
 from attcem.config import GRANTS, AuditConfig, with_options
@@ -30,12 +31,6 @@ from attcem.train import evaluate
 from attcem.types import Images, Result, View
 
 __all__ = ["allowed", "audit", "forget", "observe", "take_part"]
-
-STAGED = ("standard", "full")
-"""Suites that also ask where the protection comes from."""
-
-SEEN = {"smoke": 4_000, "glance": 10_000, "demo": 20_000, "quick": 60_000}
-"""Images that the evaluator is shown while it learns, where a suite has no time for more."""
 
 
 def audit(
@@ -57,36 +52,36 @@ def audit(
     interrupted audit goes on after them. `twin` is what the same audit found for the same network without defence.
     """
     config = with_options(config or AuditConfig(), options)
-    suite, skipped = allowed(look_up("suite", config.suite, SUITES), look_up("threat model", config.threat, GRANTS))
+    suite = look_up("suite", config.suite, SUITES)
+    attacks, skipped = allowed(suite.attacks, look_up("threat model", config.threat, GRANTS))
     for name, why in skipped.items():
         say(f"{name}: skipped, {why}", shown=progress)
     with torch.random.fork_rng():
         accuracy, view, truth = observe(model, guard, data, config)
         say(f"accuracy on released test latents {accuracy:.4f}", shown=progress)
-        thorough, staged = config.suite in PROBED, config.suite in STAGED
-        judge = Judge(truth, evaluator_for(data, SEEN.get(config.suite, 160_000), progress))
+        judge = Judge(truth, evaluator_for(data, suite.seen, progress))
         asking = replace(view, oracle=make_oracle(model, guard))
         guesses = {name: Reconstruction(guess(asking, truth.y)) for name, guess in BASELINES.items()}
         for name, guess in guesses.items():
             judge.score(name, guess.images)
         finished = Finished(None if keep is None else Path(keep), view, config.seed)
-        guesses |= run_suite(suite, view, judge, finished, seed=config.seed, progress=progress)
-        probes = run_probes(config, view, truth, data, progress) if thorough else {}
-        promised = promises(model, guard, data, twin) if thorough else {}
-        by_stage = stages(model, guard, data, truth, seed=config.seed, progress=progress) if staged else {}
-    scored = judge.verdict(suite, data.class_names)
+        guesses |= run_attacks(attacks, view, judge, finished, seed=config.seed, progress=progress)
+        probes = run_probes(suite.probes, config, view, truth, data, progress)
+        promised = promises(model, guard, data, twin) if suite.theory else {}
+        by_stage = stages(suite.yardstick, model, guard, data, truth, seed=config.seed, progress=progress)
+    scored = judge.verdict(attacks, data.class_names)
     kept = shown(truth, judge.scores["worst"]["mse"])
-    doubts = adequacy_flags(evidence(suite, guesses, judge, view, guard, data.classes, accuracy, twin))
+    doubts = adequacy_flags(evidence(attacks, guesses, judge, view, guard, data.classes, accuracy, twin))
     return Result(
         config=experiment or describe_experiment(model, guard, data, config),
         accuracy=accuracy,
         flags=doubts + below_the_floor(scored["worst"], promised) + training_flags(model, guard),
         bounds=promised,
-        suite=VERSIONS.get(config.suite, config.suite),
+        suite=suite.version,
         threat=config.threat,
         skipped=skipped,
         probes=probes,
-        curves=curves(suite, judge.mean) | ({"stages": by_stage} if by_stage else {}),
+        curves=curves(attacks, judge.mean) | ({"stages": by_stage} if by_stage else {}),
         labels=[data.class_names[int(y)] for y in truth.y[kept]],
         shown=kept,
         gallery=gallery(truth, guesses, judge.closest, kept),
@@ -105,7 +100,7 @@ def observe(model: Split, guard: Defence, data: Data, config: AuditConfig) -> tu
 
 
 def evidence(
-    suite: dict[str, Attack],
+    attacks: Mapping[str, Attack],
     guesses: dict[str, Reconstruction],
     judge: Judge,
     view: View,
@@ -116,7 +111,7 @@ def evidence(
 ) -> Evidence:
     """What the adequacy checks look at."""
     return Evidence(
-        suite,
+        attacks,
         guesses,
         {name: found["mse"] for name, found in judge.scores.items()},
         accuracy=accuracy,

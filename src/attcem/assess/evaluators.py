@@ -10,13 +10,11 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 
+from attcem.attacks.suite import RECIPE
 from attcem.data import Data, default_root
 from attcem.files import write_atomically
 from attcem.metrics import Evaluator
 from attcem.types import Images
-
-VERSION = 1
-"""Another number for another recipe: evaluators trained by an older one are not used."""
 
 _TRAINED: dict[str, Evaluator] = {}
 
@@ -33,7 +31,7 @@ def evaluator_for(data: Data, seen: int, progress: bool) -> Evaluator:
 
 def digest(images: Images, classes: int, seen: int) -> str:
     """What tells one evaluator from another: its very images and labels, and how long it learns."""
-    found = hashlib.sha256(f"{VERSION} {classes} {seen} {tuple(images.x.shape)}".encode())
+    found = hashlib.sha256(f"{RECIPE} {classes} {seen} {tuple(images.x.shape)}".encode())
     for tensor in (images.x, images.y):
         found.update(tensor.cpu().numpy().tobytes())
     return found.hexdigest()[:32]

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from attcem.attacks import Attack, Reconstruction
+from attcem.attacks.digest import digest
 from attcem.files import replacing
 from attcem.types import View
 
@@ -20,7 +21,7 @@ LEARNT = "learnt/"
 
 
 class Finished:
-    """Reconstructions kept under a name made of the attack's settings, the seed and the latents it attacked."""
+    """Reconstructions kept under a name made of the attack's digest, the seed and the latents it attacked."""
 
     def __init__(self, folder: Path | None, view: View, seed: int) -> None:
         self.folder = folder
@@ -30,8 +31,8 @@ class Finished:
         """Where this attack's reconstruction lies; nowhere if nothing is kept."""
         if self.folder is None:
             return None
-        digest = hashlib.sha256(f"{self.question}{attack!r}".encode()).hexdigest()[:16]
-        return self.folder / f"{name}-{digest}.npz"
+        asked = hashlib.sha256(f"{self.question}{digest(attack)}".encode()).hexdigest()[:16]
+        return self.folder / f"{name}-{asked}.npz"
 
     def find(self, name: str, attack: Attack) -> Reconstruction | None:
         """What was found before; a file that is not whole counts as nothing."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,31 +11,31 @@ import torch
 
 from attcem.assess.finished import Finished
 from attcem.assess.judge import Judge
-from attcem.attacks import PROBES, Attack, Reconstruction
+from attcem.attacks import Attack, Probe, Reconstruction
 from attcem.config import GRANTS, AuditConfig
 from attcem.data import Data
 from attcem.progress import say
 from attcem.types import Images, Summary, View
 
 
-def allowed(suite: dict[str, Attack], granted: frozenset[str]) -> tuple[dict[str, Attack], dict[str, str]]:
+def allowed(attacks: Mapping[str, Attack], granted: frozenset[str]) -> tuple[dict[str, Attack], dict[str, str]]:
     """The attacks that can run under a threat model, and why the others cannot."""
-    lacking = {name: sorted(attack.needs - granted) for name, attack in suite.items()}
+    lacking = {name: sorted(attack.needs - granted) for name, attack in attacks.items()}
     skipped = {name: f"it needs {' and '.join(lacks)}" for name, lacks in lacking.items() if lacks}
-    able = {name: attack for name, attack in suite.items() if name not in skipped}
+    able = {name: attack for name, attack in attacks.items() if name not in skipped}
     if not any(attack.observations == 1 for attack in able.values()):
         raise ValueError("no attack of this suite can run under this threat model: choose --suite standard, or full")
     return able, skipped
 
 
-def run_suite(
-    suite: dict[str, Attack], view: View, judge: Judge, kept: Finished, *, seed: int, progress: bool
+def run_attacks(
+    attacks: Mapping[str, Attack], view: View, judge: Judge, kept: Finished, *, seed: int, progress: bool
 ) -> dict[str, Reconstruction]:
     """Every attack in turn, with what it reached and the time left; finished ones are only read."""
     found: dict[str, Reconstruction] = {}
-    spent, paid, took, left = 0.0, 0.0, 0.0, sum(attack.effort for attack in suite.values())
-    for number, (name, attack) in enumerate(suite.items(), start=1):
-        say(f"attack {number} of {len(suite)}: {name}", shown=progress)
+    spent, paid, took, left = 0.0, 0.0, 0.0, sum(attack.effort for attack in attacks.values())
+    for number, (name, attack) in enumerate(attacks.items(), start=1):
+        say(f"attack {number} of {len(attacks)}: {name}", shown=progress)
         started, before = time.perf_counter(), kept.find(name, attack)
         found[name] = before or attack(view, seed=seed, progress=progress)
         left -= attack.effort
@@ -46,19 +47,19 @@ def run_suite(
             spent, paid = spent + took, paid + attack.effort
         judge.score(name, found[name].images)
         after = "" if before else f" after {took:.0f} s"
-        ahead = f"; about {left * spent / paid / 60:.0f} min left" if paid and number < len(suite) else ""
+        ahead = f"; about {left * spent / paid / 60:.0f} min left" if paid and number < len(attacks) else ""
         free = judge.mean("mean_image", first=len(found[name].images))
         say(f"{name}: MSE {judge.mean(name):.5f}  (mean image {free:.5f}){after}{ahead}", shown=progress)
     return found
 
 
 def run_probes(
-    config: AuditConfig, view: View, truth: Images, data: Data, progress: bool = False
+    probes: Mapping[str, Probe], config: AuditConfig, view: View, truth: Images, data: Data, progress: bool = False
 ) -> dict[str, dict[str, Any]]:
     """What can be told from the latents besides the picture, next to what a guess would tell."""
     gallery = truth[torch.randperm(len(truth), generator=torch.Generator().manual_seed(config.seed + 1))]
     told: dict[str, dict[str, Any]] = {}
-    for name, probe in PROBES.items():
+    for name, probe in probes.items():
         if probe.needs - GRANTS[config.threat]:
             continue
         say(f"probe {name}", shown=progress)

@@ -1,4 +1,4 @@
-"""The table of attacks, and fixed suites of them: a new attack is its file and its line here."""
+"""The table of attacks, and the suites of them: a new attack is its file and its line here."""
 
 from dataclasses import replace
 
@@ -13,18 +13,18 @@ from attcem.attacks.probe_linear import LinearProbe
 from attcem.attacks.probe_property import PropertyProbe
 from attcem.attacks.reidentify import Reidentify
 from attcem.attacks.substitute import Substitute
+from attcem.attacks.suite import Suite
 from attcem.attacks.untrained import Untrained
 
 __all__ = [
     "ATTACKS",
     "BASELINES",
-    "PROBED",
     "PROBES",
     "SUITES",
-    "VERSIONS",
     "Attack",
     "Probe",
     "Reconstruction",
+    "Suite",
 ]
 
 SMALL, MEDIUM = Decoder(32, 2), Decoder(64, 4)
@@ -62,49 +62,65 @@ HOUR = replace(MEDIUM, doublings=2)
 DEEPER, TOLD = (replace(decoder, start=HOUR, cycle=300, doublings=1) for decoder in (PUBLISHED, FEEDBACK))
 """The published size, and what the device answers, from where that one ends."""
 
-SUITES: dict[str, dict[str, Attack]] = {
-    "smoke": {"decoder_small": replace(SMALL, cycle=50, doublings=0)},
-    "glance": {"decoder_medium": replace(MEDIUM, cycle=300, doublings=1)},
-    "demo": {
-        "decoder_small": replace(SMALL, cycle=200, doublings=1),
-        "decoder_medium": replace(MEDIUM, cycle=400, doublings=1),
-    },
-    "quick": {
-        "linear": Linear(),
-        "decoder_small": SECONDS,
-        "decoder_medium": MINUTES,
-        "decoder_class": replace(SECONDS, class_aware=True, start=SECONDS, cycle=100),
-        "decoder_repeat_16": replace(SECONDS, repeats=16),
-        "optimise_adam": Optimise(images=32, solver="adam", steps=100, start=MINUTES),
-    },
-    "standard": {
-        "linear": Linear(),
-        "decoder_small": replace(SMALL, doublings=2),
-        "decoder_medium": HOUR,
-        "decoder_res8": DEEPER,
-        "decoder_large": Decoder(64, 16, attention=True, start=DEEPER, cycle=150, doublings=1),
-        "decoder_ssim": replace(MEDIUM, loss="mse_ssim", start=HOUR, cycle=300, doublings=1),
-        "decoder_class": replace(MEDIUM, class_aware=True, start=HOUR, cycle=300, doublings=1),
-        "decoder_feedback": TOLD,
-        "decoder_gan": AdversarialDecoder(start=HOUR),
-        "decoder_shifted": replace(MEDIUM, shifted=True, doublings=1),
-        "decoder_pairs_100": replace(SMALL, pairs=100, doublings=1),
-        "decoder_pairs_1000": replace(SMALL, pairs=1000, doublings=1),
-        "decoder_repeat_4": replace(SMALL, repeats=4, doublings=1),
-        "decoder_repeat_16": replace(SMALL, repeats=16, doublings=1),
-        "decoder_repeat_64": replace(SMALL, repeats=64, doublings=1),
-        "optimise_adam": Optimise(solver="adam", start=TOLD),
-        "optimise_lbfgs": Optimise(solver="lbfgs", start=TOLD, worthwhile=0.05),
-        "untrained": Untrained(),
-        "generative": Generative(start=HOUR),
-        "substitute": Substitute(),
-    },
-    "full": ATTACKS,
-}
-"""Suite → its attacks with the effort it allows them."""
+YARDSTICK = Decoder(32, 2, cycle=400, doublings=1)
 
-VERSIONS = {"standard": "standard-1"}
-"""A suite whose attacks and efforts are fixed: change one, and it is another version."""
+EVERY_SUITE = (
+    Suite("smoke", 1, {"decoder_small": replace(SMALL, cycle=50, doublings=0)}, seen=4_000),
+    Suite("glance", 1, {"decoder_medium": replace(MEDIUM, cycle=300, doublings=1)}, seen=10_000),
+    Suite(
+        "demo",
+        1,
+        {
+            "decoder_small": replace(SMALL, cycle=200, doublings=1),
+            "decoder_medium": replace(MEDIUM, cycle=400, doublings=1),
+        },
+        seen=20_000,
+    ),
+    Suite(
+        "quick",
+        1,
+        {
+            "linear": Linear(),
+            "decoder_small": SECONDS,
+            "decoder_medium": MINUTES,
+            "decoder_class": replace(SECONDS, class_aware=True, start=SECONDS, cycle=100),
+            "decoder_repeat_16": replace(SECONDS, repeats=16),
+            "optimise_adam": Optimise(images=32, solver="adam", steps=100, start=MINUTES),
+        },
+        probes=PROBES,
+        theory=True,
+        seen=60_000,
+    ),
+    Suite(
+        "standard",
+        2,
+        {
+            "linear": Linear(),
+            "decoder_small": replace(SMALL, doublings=2),
+            "decoder_medium": HOUR,
+            "decoder_res8": DEEPER,
+            "decoder_large": Decoder(64, 16, attention=True, start=DEEPER, cycle=150, doublings=1),
+            "decoder_ssim": replace(MEDIUM, loss="mse_ssim", start=HOUR, cycle=300, doublings=1),
+            "decoder_class": replace(MEDIUM, class_aware=True, start=HOUR, cycle=300, doublings=1),
+            "decoder_feedback": TOLD,
+            "decoder_gan": AdversarialDecoder(start=HOUR),
+            "decoder_shifted": replace(MEDIUM, shifted=True, doublings=1),
+            "decoder_pairs_100": replace(SMALL, pairs=100, doublings=1),
+            "decoder_pairs_1000": replace(SMALL, pairs=1000, doublings=1),
+            "decoder_repeat_4": replace(SMALL, repeats=4, doublings=1),
+            "decoder_repeat_16": replace(SMALL, repeats=16, doublings=1),
+            "decoder_repeat_64": replace(SMALL, repeats=64, doublings=1),
+            "optimise_adam": Optimise(solver="adam", start=TOLD),
+            "optimise_lbfgs": Optimise(solver="lbfgs", start=TOLD, worthwhile=0.05),
+            "untrained": Untrained(),
+            "generative": Generative(start=HOUR),
+            "substitute": Substitute(),
+        },
+        probes=PROBES,
+        theory=True,
+        yardstick=YARDSTICK,
+    ),
+    Suite("full", 1, ATTACKS, probes=PROBES, theory=True, yardstick=YARDSTICK),
+)
 
-PROBED = ("quick", "standard", "full")
-"""Suites that also run every probe, and say what theory promises."""
+SUITES: dict[str, Suite] = {suite.name: suite for suite in EVERY_SUITE}

@@ -108,7 +108,8 @@ def check_comparable(runs: Sequence[Result], metric: str) -> None:
         if unlike:
             raise ValueError(
                 f"not comparable: {label(first)} and {label(run)} differ in {'; '.join(unlike)}. "
-                "Name only runs of one data set, network and audit, or audit them alike with `attcem audit RUN`"
+                "Name only runs of one data set, network and audit, or audit them again, alike: "
+                f"`attcem audit RUN --suite {_surroundings(first).get('audit.suite', 'standard')}`"
             )
 
 

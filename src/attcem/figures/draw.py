@@ -59,7 +59,7 @@ def draw_figures(
     formats: Sequence[str] = FORMATS,
     at_accuracy: float | None = None,
 ) -> Written:
-    """Write every figure into a folder, one file per format; of several data sets or networks, each has its own.
+    """Write every figure into a folder, one file per format; several data sets, networks or suites have each their own.
 
     All but the trade-off show a defence at one strength: the one whose accuracy is nearest to `at_accuracy`, by default
     the highest that all defences reach.

@@ -1,4 +1,4 @@
-"""Who is drawn: runs of one data set and network, as defences at their strengths, each with a look of its own."""
+"""Who is drawn: runs of one data set, network and suite, as defences at their strengths, each with its own look."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ class Defence:
 
 @dataclass(frozen=True)
 class Group:
-    """All runs in one place: what is undefended, and the defences."""
+    """All runs in one place that were attacked alike: what is undefended, and the defences."""
 
-    place: tuple[str, str]
+    place: tuple[str, ...]
     undefended: tuple[Drawn, ...]
     defences: tuple[Defence, ...]
     accuracy: float
@@ -72,13 +72,14 @@ class Group:
 
 
 def groups_of(results: Sequence[Result], at_accuracy: float | None = None) -> list[Group]:
-    """One group per data set and backbone, in order of appearance."""
-    settings = settings_of(results)
-    places = dict.fromkeys(setting.place for setting in settings)
-    return [_group(place, [s for s in settings if s.place == place], at_accuracy) for place in places]
+    """One group per data set, backbone and version of the suite, in order of appearance."""
+    found: dict[tuple[str, ...], list[Setting]] = {}
+    for setting in settings_of(results):
+        found.setdefault((*setting.place, setting.suite), []).append(setting)
+    return [_group(place, settings, at_accuracy) for place, settings in found.items()]
 
 
-def _group(place: tuple[str, str], settings: Sequence[Setting], at_accuracy: float | None) -> Group:
+def _group(place: tuple[str, ...], settings: Sequence[Setting], at_accuracy: float | None) -> Group:
     bare = [setting for setting in settings if setting.undefended]
     curves = curves_of([run for setting in settings for run in setting.runs])
     names = names_of(curves)

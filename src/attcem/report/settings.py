@@ -65,6 +65,12 @@ def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
+def asked(run: Result) -> dict[str, Any]:
+    """A run's config with its suite's version in the place of the suite's name: two versions are two settings."""
+    audit = section(run.config, "audit") | ({"suite": run.suite} if run.suite else {})
+    return run.config | ({"audit": audit} if audit else {})
+
+
 def differences(config: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
     """What else than defence and seed differs, as "key=ours instead of theirs"."""
     ours, theirs = flatten(config), flatten(other)
@@ -91,14 +97,19 @@ class Setting:
 
     @property
     def config(self) -> dict[str, Any]:
-        """The config that the runs share, but for the seed."""
-        return self.runs[0].config
+        """The config that the runs share, but for the seed, with the version of their suite."""
+        return asked(self.runs[0])
 
     @property
     def place(self) -> tuple[str, str]:
         """Data set and backbone: only runs in the same place are compared."""
         data, model = section(self.config, "data"), section(self.config, "model")
         return str(data.get("name", "data")), str(model.get("backbone", model.get("name", "model")))
+
+    @property
+    def suite(self) -> str:
+        """The version of the suite that attacked it."""
+        return str(section(self.config, "audit").get("suite", ""))
 
     @property
     def undefended(self) -> bool:
@@ -161,7 +172,7 @@ def settings_of(results: Sequence[Result]) -> list[Setting]:
     """Group runs by config without seeds; undefended first, then in order of appearance."""
     groups: dict[str, list[Result]] = {}
     for run in results:
-        groups.setdefault(json.dumps(flatten(run.config), sort_keys=True, default=str), []).append(run)
+        groups.setdefault(json.dumps(flatten(asked(run)), sort_keys=True, default=str), []).append(run)
     settings = [_named_among([runs[0].config for runs in groups.values()], runs) for runs in groups.values()]
     return sorted((_told_apart(setting, settings) for setting in settings), key=lambda s: not s.undefended)
 
