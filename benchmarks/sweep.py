@@ -11,7 +11,7 @@ from pathlib import Path
 
 import yaml
 
-from attcem.sweep.driver import only_one, sweep
+from attcem.sweep.driver import only_sweep, sweep
 from attcem.sweep.grid import read_sweep
 from attcem.sweep.local import Local
 from attcem.sweep.table import Table
@@ -34,7 +34,7 @@ def stubs(count: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path, out = Path(folder) / "grid.yaml", Path(folder) / "out"
         path.write_text(yaml.safe_dump({"grid": {"defence.noise.sigma": [i / 1000 for i in range(count)]}}))
-        with only_one(out):
+        with only_sweep(out):
             (out / stub.RESULT).write_text(json.dumps(FOUND))
             sweep(read_sweep(path, {}), out, Local(), Table(out, shown=False), call="benchmarks.stub:run")
 

@@ -13,8 +13,10 @@ WORDS = {"types", "naming", "config", "progress", "files", "reading"}
 DOORS = {
     "types": {"files", "reading", "report"},  # Result.report, imported when called
     "naming": set(),
-    "files": set(),
     "reading": set(),
+    "locks": set(),
+    "files": {"locks"},
+    "workplace": {"files", "locks"},
     "cores": set(),
     "config": {"naming"},
     "progress": set(),
@@ -23,7 +25,7 @@ DOORS = {
     "data": WORDS,
     "models": WORDS | {"layers"},
     "defences": WORDS | {"maths", "layers"},
-    "train": WORDS | {"data", "models", "defences"},
+    "train": WORDS | {"workplace", "data", "models", "defences"},
     "threat": WORDS | {"data", "models", "defences"},
     "attacks": WORDS | {"data", "layers", "maths"},
     "metrics": WORDS | {"maths"},
@@ -31,13 +33,13 @@ DOORS = {
     "compare": {"types", "naming", "metrics"},
     "figures": {"types", "files", "report", "compare"},
     "serve": {"types", "models", "defences", "layers"},
-    "assess": WORDS | {"cores", "data", "models", "defences", "train", "threat", "attacks", "metrics"},
+    "assess": WORDS | {"cores", "locks", "data", "models", "defences", "train", "threat", "attacks", "metrics"},
     "configfile": WORDS | {"data", "models", "defences", "attacks"},
-    "experiment": WORDS | {"data", "models", "defences", "train", "assess", "configfile"},
+    "experiment": WORDS | {"workplace", "data", "models", "defences", "train", "assess", "configfile"},
     "demo": WORDS | {"compare", "experiment", "report"},
     "side_by_side": WORDS | {"assess", "attacks", "cores", "experiment"},
-    "sweep": WORDS | {"configfile", "cores", "experiment"},
-    "tune": WORDS | {"configfile", "experiment", "sweep"},
+    "sweep": WORDS | {"configfile", "cores", "experiment", "locks", "workplace"},
+    "tune": WORDS | {"configfile", "experiment", "locks", "sweep", "workplace"},
     "explain": WORDS | {"data", "models", "defences", "experiment"},
 }
 

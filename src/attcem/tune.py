@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from attcem.config import Experiment
 from attcem.configfile import UsageError, as_arguments, parse_experiment
 from attcem.experiment import run_folder, validate
+from attcem.locks import held
 from attcem.progress import say
-from attcem.sweep.driver import only_one
+from attcem.workplace import working_in
 
 if TYPE_CHECKING:
     from optuna import Study
@@ -97,7 +97,7 @@ def tune(search: Search, out: Path, trials: int, *, seed: int = 0, progress: boo
                 trial = study.ask(dict(search.space))
                 experiment = search.experiment(trial.params)
                 folder = out / run_folder(experiment)
-                held.enter_context(only_one(folder))
+                held.enter_context(working_in(folder))
             say(f"trial {trial.number}: {told(trial.params)}", shown=progress)
             attempt(study, trial, experiment, folder, progress)
 
@@ -145,12 +145,9 @@ def open_study(search: Search, out: Path, seed: int) -> Study:
     return study
 
 
-@contextlib.contextmanager
-def turn(out: Path) -> Iterator[None]:
+def turn(out: Path) -> contextlib.AbstractContextManager[object]:
     """One process at a time: between choosing a trial and holding its folder nobody may take it for abandoned."""
-    with (out / ".turn.lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+    return held(out / ".turn.lock", wait=True)
 
 
 def adopt(study: Study, search: Search, out: Path) -> None:
@@ -158,7 +155,7 @@ def adopt(study: Study, search: Search, out: Path) -> None:
     from optuna.trial import TrialState
 
     for trial in study.get_trials(states=[TrialState.RUNNING]):
-        with contextlib.suppress(ValueError), only_one(out / run_folder(search.experiment(trial.params))):
+        with contextlib.suppress(ValueError), working_in(out / run_folder(search.experiment(trial.params))):
             study.tell(trial.number, state=TrialState.FAIL)
             study.enqueue_trial(trial.params)
 

@@ -13,11 +13,12 @@ import torch
 from attcem import side_by_side
 from attcem.assess import share
 from attcem.assess.finished import Finished
-from attcem.assess.share import jobs_worth, next_to, taken, to_do
+from attcem.assess.share import jobs_worth, next_to, to_do
 from attcem.attacks import SUITES, Reconstruction, Suite
 from attcem.attacks.decoder import Decoder
 from attcem.cli import main
 from attcem.config import AuditConfig
+from attcem.locks import held
 from attcem.types import Result, View
 from tests.conftest import noise_images
 from tests.side_by_side import helper
@@ -153,7 +154,7 @@ def test_every_attack_of_a_suite_is_done_once_after_what_it_builds_on(name, kept
 
 
 def test_who_waits_for_another_process_goes_on_with_what_that_has_found(kept, monkeypatch):
-    recalled, first = [], taken(kept.folder / "first.lock")
+    recalled, first = [], held(kept.folder / "first.lock")
     monkeypatch.setattr(Decoder, "recall", lambda self, view, found, seed: recalled.append(self))
     assert first.__enter__()
 
@@ -170,7 +171,7 @@ def test_who_waits_for_another_process_goes_on_with_what_that_has_found(kept, mo
 
 
 def test_what_another_process_died_in_is_left_with_all_that_waits_for_it(kept, monkeypatch):
-    second = taken(kept.folder / "second.lock")
+    second = held(kept.folder / "second.lock")
     assert second.__enter__()
     monkeypatch.setattr(share.time, "sleep", lambda seconds: second.__exit__(None, None, None))
     assert list(to_do(SUITE, None, kept, 0)) == ["first", "alone", "small"]
@@ -183,11 +184,3 @@ def test_as_many_processes_as_a_suite_keeps_busy(monkeypatch):
     assert jobs_worth(SUITES["quick"].attacks) == 1 and jobs_worth(SUITES["standard"].attacks) == 3
     monkeypatch.setattr(share, "cores", lambda: 2)
     assert jobs_worth(SUITES["standard"].attacks) == 2
-
-
-def test_what_one_process_holds_no_other_takes(tmp_path):
-    a, b = tmp_path / "a.lock", tmp_path / "b.lock"
-    with taken(a) as first, taken(a) as second, taken(b) as other:
-        assert (first, second, other) == (True, False, True)
-    with taken(a) as again:
-        assert again

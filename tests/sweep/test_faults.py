@@ -85,7 +85,7 @@ def test_a_result_that_is_not_whole_is_made_again_from_its_checkpoint(tiny, undi
     shutil.copytree(undisturbed, out)
     result = sorted(out.glob("*/result.json"))[0]
     result.write_bytes(result.read_bytes()[:1000])
-    (result.parent / ".result.json.1.part").write_bytes(b"{")
+    (result.parent / ".result.json.1.attcem.part").write_bytes(b"{")
     assert main(["sweep", str(tiny), *SEEDS, "--out", str(out), "--resume"]) == 0
     assert content(out) == content(undisturbed)
     assert "epoch" not in (result.parent / LOG).read_text().rpartition("process ")[2]
@@ -140,9 +140,9 @@ def test_a_run_that_diverges_fails_alone(tiny, tmp_path, capsys):
 
 
 def test_two_sweeps_on_one_folder(tiny, tmp_path, capsys):
-    from attcem.sweep.driver import only_one
+    from attcem.sweep.driver import only_sweep
 
-    with only_one(tmp_path):
+    with only_sweep(tmp_path):
         assert main(["sweep", str(tiny), "--out", str(tmp_path)]) == 1
     said = capsys.readouterr().err
     assert f"process {os.getpid()} on" in said and "--out" in said

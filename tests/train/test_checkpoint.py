@@ -84,11 +84,72 @@ def test_resuming_a_finished_run_only_loads_it(trained, small, network):
     )
 
 
-def test_what_a_kill_left_behind_is_gone_after_resuming(trained, small, network):
-    before = sorted(trained.rglob("*"))
-    (trained / "checkpoint" / "epoch-0099.safetensors").write_bytes(b"switched away from, not yet removed")
+def test_what_a_kill_left_behind_is_gone_after_resuming(small, network, tmp_path, monkeypatch):
+    """Killed after the state was switched, before the file was removed that the state had dropped."""
+    from attcem.train import checkpoint
+
+    def killed(folder, state):
+        if state.dropped:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(checkpoint, "remove_dropped", killed)
+    with pytest.raises(KeyboardInterrupt):
+        fit(network, Noise(0.1), small, epochs=2, out=tmp_path, progress=False)
+    monkeypatch.undo()
+    assert read_state(tmp_path / "checkpoint").dropped == ["epoch-0001.safetensors"]
+    assert len(list((tmp_path / "checkpoint").glob("*.safetensors"))) == 2
+    fit(build_split(network.spec), Noise(0.1), small, epochs=2, out=tmp_path, resume=True, progress=False)
+    assert len(list((tmp_path / "checkpoint").glob("*.safetensors"))) == 1
+
+
+def test_files_that_training_did_not_write_stay(small, network, tmp_path):
+    own = [tmp_path / "checkpoint" / name for name in ("own.safetensors", "epoch-0099.safetensors")]
+    own[0].parent.mkdir()
+    for path in own:
+        path.write_bytes(b"years of work")
+    for _ in range(2):
+        fit(network, Noise(0.1), small, epochs=2, out=tmp_path, resume=True, progress=False)
+    assert [path.read_bytes() for path in own] == [b"years of work"] * 2
+
+
+def test_a_state_drops_nothing_outside_its_folder(trained, small, network):
+    (trained / "precious.safetensors").write_bytes(b"kept")
+    (trained / "checkpoint" / "own.safetensors").write_bytes(b"kept")
+    path = trained / "checkpoint" / "state.json"
+    state = json.loads(path.read_text()) | {"dropped": ["../precious.safetensors", "own.safetensors"]}
+    path.write_text(json.dumps(state))
     fit(network, Noise(0.1), small, epochs=1, out=trained, resume=True, progress=False)
-    assert sorted(trained.rglob("*")) == before
+    assert (trained / "precious.safetensors").exists() and (trained / "checkpoint" / "own.safetensors").exists()
+
+
+def test_a_checkpoint_that_leads_elsewhere_is_refused(small, network, tmp_path):
+    outside, run = tmp_path / "outside", tmp_path / "run"
+    outside.mkdir(), run.mkdir()
+    (outside / "own.safetensors").write_bytes(b"years of work")
+    (run / "checkpoint").symlink_to(outside)
+    with pytest.raises(ValueError, match=r"is a link to .*outside: remove it"):
+        fit(network, Noise(0.1), small, epochs=1, out=run, progress=False)
+    assert [path.name for path in outside.iterdir()] == ["own.safetensors"]
+
+
+AT_WORK = "import sys; from pathlib import Path; from attcem.workplace import working_in\n"
+AT_WORK += "with working_in(Path(sys.argv[1])): print('at work', flush=True); sys.stdin.read()"
+
+
+def test_who_resumes_what_another_process_works_on_is_told_which(trained, small, network):
+    before = {path: path.read_bytes() for path in trained.rglob("*") if path.is_file()}
+    first = subprocess.Popen(
+        [sys.executable, "-c", AT_WORK, str(trained)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert first.stdout.readline() == "at work\n"
+        with pytest.raises(ValueError, match=rf"process {first.pid} on .+wait for it, or stop it and add --resume"):
+            fit(network, Noise(0.1), small, epochs=1, out=trained, resume=True, progress=False)
+    finally:
+        first.kill()
+        first.communicate()
+    fit(network, Noise(0.1), small, epochs=1, out=trained, resume=True, progress=False)
+    assert {path: path.read_bytes() for path in trained.rglob("*") if path.is_file()} == before
 
 
 def test_a_folder_in_use_is_not_overwritten(trained, small, network):

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
 from attcem.assess.finished import Finished
 from attcem.attacks import Attack
 from attcem.cores import cores
+from attcem.locks import held
 from attcem.progress import say
 from attcem.types import View
 
@@ -66,17 +64,17 @@ def to_do(suite: dict[str, Attack], view: View, kept: Finished, seed: int) -> It
     is left to the audit, as is what waits for it: it might take this process down, too.
     """
     assert kept.folder is not None, "processes meet in a folder"
-    missing, held = sorted(suite, key=lambda name: -following(suite, name)), set[str]()
+    missing, elsewhere = sorted(suite, key=lambda name: -following(suite, name)), set[str]()
     while missing:
         others_at_work = False
         for name in [name for name in missing if not any(name in next_to(suite, other) for other in missing)]:
-            with taken(kept.folder / f"{name}.lock") as free:
+            with held(kept.folder / f"{name}.lock") as free:
                 if not free:
-                    held.add(name)
+                    elsewhere.add(name)
                     others_at_work = True
                     continue
                 found = kept.find(name, suite[name])
-                if found is None and name in held:
+                if found is None and name in elsewhere:
                     continue
                 if found is None:
                     yield name
@@ -88,16 +86,3 @@ def to_do(suite: dict[str, Attack], view: View, kept: Finished, seed: int) -> It
             if not others_at_work:
                 return
             time.sleep(PATIENCE)
-
-
-@contextmanager
-def taken(path: Path) -> Iterator[bool]:
-    """Whether this process is the one that holds a file; the kernel lets go of it when the process ends."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True

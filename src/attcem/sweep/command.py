@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from attcem.sweep.cluster import Cluster
-from attcem.sweep.driver import Engine, check_fresh, only_one, sweep
+from attcem.sweep.driver import Engine, check_fresh, only_sweep, sweep
 from attcem.sweep.grid import Run
 from attcem.sweep.local import Local
 from attcem.sweep.table import Table
@@ -16,7 +16,7 @@ def do_sweep(
     runs: Sequence[Run], out: Path, *, engine: str, jobs: int | None, address: str | None, resume: bool
 ) -> None:
     """Do what is missing in a folder; raise if any run failed."""
-    with only_one(out):
+    with only_sweep(out):
         if not resume:
             check_fresh(runs, out)
         where: Engine = Cluster(jobs, address) if engine == "ray" else Local(jobs)

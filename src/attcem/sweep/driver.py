@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import json
-import os
-import socket
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
+from attcem.locks import only_one
 from attcem.sweep.grid import Run
 from attcem.sweep.perform import RUN, Job, Outcome
 from attcem.sweep.table import Table
@@ -38,7 +36,7 @@ class Engine(Protocol):
 
 
 def sweep(runs: Sequence[Run], out: Path, engine: Engine, table: Table, *, call: str = RUN) -> dict[str, Outcome]:
-    """Do all runs that have no result yet, and tell what became of each; call it under `only_one`.
+    """Do all runs that have no result yet, and tell what became of each; call it under `only_sweep`.
 
     read which runs are finished
     while any is left:
@@ -130,24 +128,6 @@ def check_fresh(runs: Sequence[Run], out: Path) -> None:
         )
 
 
-@contextlib.contextmanager
-def only_one(out: Path) -> Iterator[None]:
-    """Hold a folder for one sweep; the kernel lets go of it when the process ends, however it ends."""
-    path = out / LOCK
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        file = path.open("a+")
-    except OSError as error:
-        raise ValueError(f"cannot write to {out} ({error.strerror}): choose another --out") from None
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.seek(0)
-            holder = file.read().strip() or "another process"
-            raise ValueError(f"a sweep is at work in {out} ({holder}): wait for it, or choose another --out") from None
-        with contextlib.suppress(OSError):  # only says who it is: a full disk may leave it empty
-            file.truncate(0)
-            file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
-            file.flush()
-        yield
+def only_sweep(out: Path) -> AbstractContextManager[None]:
+    """Hold a folder for one sweep."""
+    return only_one(out / LOCK, "a sweep is at work", "wait for it, or choose another --out")

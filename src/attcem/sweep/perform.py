@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import shutil
 import socket
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import TextIO
 
 from attcem.config import Experiment
+from attcem.workplace import working_in
 
 LOG = "log.txt"
 RUN = "attcem.experiment:run"
@@ -44,14 +44,12 @@ class Outcome:
 
 
 def perform(job: Job) -> Outcome:
-    """Do a job, or go on with it; whatever goes wrong is an outcome, with its traceback in the log."""
+    """Do a job, or go on with it, once no orphan is at it; what goes wrong is an outcome, its traceback in the log."""
     started = time.monotonic()
     try:
         if not job.folder.parent.is_dir():
             raise ValueError(f"{socket.gethostname()} does not see {job.folder.parent}: all machines must share --out")
-        job.folder.mkdir(exist_ok=True)
-        with speaking_into(job.folder / LOG):
-            sweep_up(job.folder)
+        with working_in(job.folder, wait=True), speaking_into(job.folder / LOG):
             forget_earlier_peak()
             module, _, function = job.call.partition(":")
             result, _ = getattr(import_module(module), function)(job.experiment, job.folder, resume=True)
@@ -65,14 +63,10 @@ def perform(job: Job) -> Outcome:
 
 @contextlib.contextmanager
 def speaking_into(path: Path) -> Iterator[None]:
-    """Everything that this process prints goes to a log, which only one process may hold: an orphan is waited for.
-
-    The lock is the kernel's: it ends with the process that holds it, whatever ends that process.
-    """
+    """Everything that this process prints goes to a log."""
     sys.stdout.flush(), sys.stderr.flush()
     before = os.dup(1), os.dup(2)
     with path.open("a", buffering=1) as log:
-        fcntl.flock(log, fcntl.LOCK_EX)
         os.dup2(log.fileno(), 1), os.dup2(log.fileno(), 2)
         try:
             with contextlib.redirect_stdout(log), contextlib.redirect_stderr(log):
@@ -92,12 +86,6 @@ def say(log: TextIO, text: str) -> None:
     """Write to the log, or do without: a full disk must not hide why a run failed."""
     with contextlib.suppress(OSError):
         log.write(text)
-
-
-def sweep_up(folder: Path) -> None:
-    """Remove the half-written files of a process that was killed; nobody else is at work here."""
-    for path in folder.rglob(".*.part"):
-        path.unlink(missing_ok=True)
 
 
 def forget_earlier_peak() -> None:

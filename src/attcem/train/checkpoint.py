@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,12 @@ from torch import Tensor
 from attcem.files import write_atomically
 
 STATE = "state.json"
+OWN_NAME = re.compile(r"epoch-\d{4,}\.safetensors")
 
 
 @dataclass
 class State:
-    """Where training stands; `files` maps last and best to a file's name and its sha256."""
+    """Where training stands; `files` maps last and best to a name and its sha256, `dropped` names those before them."""
 
     config: dict[str, Any]
     spec: dict[str, Any] | None
@@ -36,31 +38,36 @@ class State:
     cost: dict[str, float] = field(default_factory=dict)
     optimiser: dict[str, Any] = field(default_factory=dict)
     files: dict[str, dict[str, str]] = field(default_factory=dict)
+    dropped: list[str] = field(default_factory=list)
 
 
 def save_state(folder: Path, state: State, tensors: Mapping[str, Tensor], *, best: bool) -> None:
-    """Write the tensors under a new name, then switch the JSON to them, then drop what it no longer names."""
+    """Write the tensors under a new name, then switch the JSON to them, then remove those that they replace."""
     content = save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()})
     entry = {"name": f"epoch-{state.epoch:04d}.safetensors", "sha256": hashlib.sha256(content).hexdigest()}
     write_atomically(folder / entry["name"], content)
-    state.files["last"] = entry
-    if best:
-        state.files["best"] = entry
-    write_state(folder, state)
+    write_state(folder, state, state.files | {"last": entry} | ({"best": entry} if best else {}))
 
 
-def write_state(folder: Path, state: State) -> None:
-    """Switch to this state atomically and remove tensor files that it does not name."""
-    write_atomically(folder / STATE, json.dumps(asdict(state), indent=1).encode())
-    drop_unnamed(folder, state)
+def write_state(folder: Path, state: State, files: dict[str, dict[str, str]]) -> None:
+    """Switch to these files atomically; the state names those that it drops until they are gone."""
+    before, after = ({entry["name"] for entry in named.values()} for named in (state.files, files))
+    switched = replace(state, files=files, dropped=sorted(before - after))
+    write_atomically(folder / STATE, json.dumps(asdict(switched), indent=1).encode())
+    state.files, state.dropped = switched.files, switched.dropped
+    remove_dropped(folder, state)
 
 
-def drop_unnamed(folder: Path, state: State) -> None:
-    """Remove tensor files that a state does not name, such as a process leaves that is killed while it switches."""
-    named = {entry["name"] for entry in state.files.values()}
-    for path in folder.glob("*.safetensors"):
-        if path.name not in named:
-            path.unlink()
+def remove_dropped(folder: Path, state: State) -> None:
+    """Remove the files that a state has dropped; a process that is killed before it does leaves them to the next."""
+    for name in filter(OWN_NAME.fullmatch, state.dropped):
+        (folder / name).unlink(missing_ok=True)
+
+
+def refuse_link(folder: Path) -> None:
+    """Raise where a run would write its checkpoints to somewhere else."""
+    if folder.is_symlink():
+        raise ValueError(f"{folder} is a link to {folder.resolve()}: remove it, or link the whole run's folder instead")
 
 
 def read_state(folder: Path) -> State:
@@ -79,7 +86,7 @@ def resumed_state(folder: Path, mine: State, *, tidy: bool) -> State:
     state = read_state(folder)
     refuse_other(state, mine, folder.parent)
     if tidy:
-        drop_unnamed(folder, state)
+        remove_dropped(folder, state)
     return state
 
 
@@ -94,6 +101,15 @@ def read_tensors(folder: Path, state: State, which: str) -> dict[str, Tensor]:
         return load(content)
     except (FileNotFoundError, SafetensorError) as error:
         raise ValueError(f"{path} cannot be read ({error}): restore it from a copy, or train again") from None
+
+
+def best_of(run: str | Path) -> dict[str, Tensor]:
+    """The tensors of another run's best epoch, to start from."""
+    folder = Path(run) / "checkpoint"
+    state = read_state(folder)
+    if "best" not in state.files:
+        raise ValueError(f"{run} has no validated epoch yet: continue it with `attcem run {run} --resume`")
+    return read_tensors(folder, state, "best")
 
 
 def pack(modules: Mapping[str, torch.nn.Module], optimiser: torch.optim.Optimizer) -> tuple[dict[str, Tensor], dict]:
@@ -129,11 +145,6 @@ def unpack_optimiser(optimiser: torch.optim.Optimizer, tensors: Mapping[str, Ten
         index, slot = name.split(".", 1)
         slots.setdefault(int(index), {})[slot] = value
     optimiser.load_state_dict({"state": slots, "param_groups": optimiser.state_dict()["param_groups"]})
-
-
-def without_guard(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Only the split network's tensors."""
-    return {name: tensor for name, tensor in tensors.items() if name.startswith("model.")}
 
 
 def refuse_other(theirs: State, mine: State, out: Path) -> None:

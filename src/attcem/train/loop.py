@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +21,14 @@ from attcem.progress import bar, say
 from attcem.train.checkpoint import (
     STATE,
     State,
+    best_of,
     pack,
-    read_state,
     read_tensors,
+    refuse_link,
     resumed_state,
     save_state,
     unpack_modules,
     unpack_optimiser,
-    without_guard,
     write_state,
 )
 from attcem.train.device import peak_megabytes, place
@@ -40,6 +41,7 @@ from attcem.train.prediction import clean_latents, evaluate
 from attcem.train.schedule import first_candidate, recipe_for
 from attcem.train.team import ALONE, Team
 from attcem.types import Images
+from attcem.workplace import working_in
 
 FROZEN = 32
 """Batches of latents on which a surrogate is tested for honesty."""
@@ -76,13 +78,18 @@ def fit(
     """
     config = with_options(config or TrainConfig(), options)
     team = join(config.device)
-    with torch.random.fork_rng(), team.whole_batch(model):
+    with alone_in(out, team), torch.random.fork_rng(), team.whole_batch(model):
         torch.manual_seed(seed)
         run = Training(model, guard, data, config, seed, None if out is None else Path(out), progress, team)
         run.start(resume)
         while run.state.epoch < config.epochs:
             run.epoch()
         return run.finish()
+
+
+def alone_in(out: str | Path | None, team: Team = ALONE) -> AbstractContextManager[None]:
+    """While it lasts, no other process trains in this folder; of a team's processes, the first one sees to that."""
+    return nullcontext() if out is None or not team.first else working_in(Path(out))
 
 
 class Training:
@@ -126,9 +133,10 @@ class Training:
     def start(self, resume: bool) -> None:
         """Begin at epoch 0, from other weights, or where a checkpoint stands."""
         self.team.check(self.facts)
+        if self.checkpoint is not None:
+            refuse_link(self.checkpoint)
         if self.config.start_from is not None:
-            source = Path(self.config.start_from) / "checkpoint"
-            unpack_modules({"model": self.model}, without_guard(read_tensors(source, read_state(source), "best")))
+            unpack_modules({"model": self.model}, best_of(self.config.start_from))
         fresh = self.checkpoint is None or not (self.checkpoint / STATE).exists()
         if fresh:
             self.borrow_encoder()
@@ -173,9 +181,7 @@ class Training:
         """Begin with the encoder of another run, where a defence asks for it."""
         for link in self.guard.links:
             if link.start_from:
-                source = Path(link.start_from) / "checkpoint"
-                tensors = read_tensors(source, read_state(source), "best")
-                unpack_modules({"model.encoder": self.model.encoder}, tensors)
+                unpack_modules({"model.encoder": self.model.encoder}, best_of(link.start_from))
 
     def epoch(self) -> None:
         """Train one epoch, validate, and write a checkpoint."""
@@ -290,8 +296,8 @@ class Training:
             self.state.finished = True
             self.state.cost = cost(rows, steps) | {"peak_mb": peak_megabytes(self.device)}
             if self.checkpoint is not None and self.team.first:
-                self.state.files.pop("last", None)
-                write_state(self.checkpoint, self.state)
+                files = {which: entry for which, entry in self.state.files.items() if which != "last"}
+                write_state(self.checkpoint, self.state, files)
         self.model.eval(), self.guard.eval()
         self.model.record = self.state
         self.history.close()

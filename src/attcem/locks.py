@@ -1,0 +1,74 @@
+"""Files that one process holds at a time: the kernel lets go of them when that process ends, however it ends."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+WITHOUT_LOCKS = (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK)
+"""What a file system says that knows no locks: there, nobody can be kept out."""
+
+
+def lock(file: IO, *, wait: bool = False) -> bool:
+    """Hold an open file until it is closed; False where somebody else holds it."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    return True
+
+
+def is_still(path: Path, file: IO) -> bool:
+    """Whether a path still leads to an open file, which may have been removed or replaced since."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(file.fileno()))
+    except FileNotFoundError:
+        return False
+
+
+@contextmanager
+def held(path: Path, mode: str = "r+", *, wait: bool = False) -> Iterator[IO[Any] | None]:
+    """A file, made where there is none and held until the end; None where somebody else holds it."""
+    while True:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(path, mode, opener=make_or_open) as file:
+            try:
+                mine = lock(file, wait=wait)
+            except OSError as error:
+                if error.errno not in WITHOUT_LOCKS:
+                    raise
+                mine = True
+            if mine and not is_still(path, file):
+                continue  # its last holder has just removed it
+            yield file if mine else None
+            return
+
+
+def make_or_open(path: str, flags: int) -> int:
+    """Open a file without emptying it, or make it; never through a link."""
+    return os.open(path, flags | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+
+
+@contextmanager
+def only_one(path: Path, work: str, advice: str, *, wait: bool = False) -> Iterator[None]:
+    """Hold a file for some work in its folder, or raise an error that names who is at it."""
+    folder = path.parent
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(held(path, wait=wait))
+        except OSError as error:
+            raise ValueError(f"cannot write to {folder} ({error.strerror}): choose another --out") from None
+        if file is None:
+            holder = path.read_text().strip() or "another process"
+            raise ValueError(f"{work} in {folder} ({holder}): {advice}")
+        with suppress(OSError):  # only says who it is: a full disk may leave it empty
+            file.truncate(0)
+            file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
+            file.flush()
+        yield
