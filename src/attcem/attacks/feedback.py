@@ -24,7 +24,7 @@ class Feedback(Cells):
         grid: Grid,
         guess: nn.Module,
         ask: Callable[[Float[Tensor, "b c h w"]], Released],
-        latents: Float[Tensor, "n *latent"],
+        latents: Float[Tensor, " n *latent"],
         height: int,
         width: int,
     ) -> None:
@@ -36,11 +36,11 @@ class Feedback(Cells):
         self.size, self.covers = grid.size, grid.covers
 
     @torch.no_grad()
-    def difference(self, released: Float[Tensor, "b *latent"]) -> Float[Tensor, "b *wider"]:
+    def difference(self, released: Float[Tensor, " b *latent"]) -> Float[Tensor, " b *wider"]:
         """What was sent, less the device's answer to the guess."""
         answer = self.ask(self.guess(released).clamp(0, 1))
         return self.grid.both(released) - self.grid.both(answer)
 
-    def forward(self, released: Float[Tensor, "b *latent"]) -> Float[Tensor, "b c h w"]:
+    def forward(self, released: Float[Tensor, " b *latent"]) -> Float[Tensor, "b c h w"]:
         """The latent as a grid of cells, and the difference in further channels."""
         return torch.cat([self.grid(released), self.differences(self.difference(released))], 1)

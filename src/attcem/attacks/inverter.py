@@ -71,7 +71,7 @@ def undo_tanh(z: Tensor) -> Tensor:
     return undo_sigmoid((z + 1) / 2)
 
 
-def straighten(latents: Float[Tensor, "n *latent"]) -> Callable[[Tensor], Tensor]:
+def straighten(latents: Float[Tensor, " n *latent"]) -> Callable[[Tensor], Tensor]:
     """What undoes the squashing that the observed range betrays: a saturated value still tells its pre-activation."""
     low, high = latents.min(), latents.max()
     if low >= 0 and 0.5 < high <= 1:
@@ -99,7 +99,13 @@ class Grid(Cells):
     std: Tensor
 
     def __init__(
-        self, latents: Float[Tensor, "n *latent"], height: int, width: int, flat_channels: int, *, squashed: bool = True
+        self,
+        latents: Float[Tensor, " n *latent"],
+        height: int,
+        width: int,
+        flat_channels: int,
+        *,
+        squashed: bool = True,
     ) -> None:
         super().__init__()
         self.straighten = straighten(latents) if squashed else identity
@@ -128,11 +134,11 @@ class Grid(Cells):
                 nn.Unflatten(1, (flat_channels, *coarsest)),
             )
 
-    def both(self, released: Float[Tensor, "b *latent"]) -> Float[Tensor, "b *wider"]:
+    def both(self, released: Float[Tensor, " b *latent"]) -> Float[Tensor, " b *wider"]:
         """The latent as it came, and straightened where that changes it."""
         return released if self.straighten is identity else torch.cat([released, self.straighten(released)], 1)
 
-    def forward(self, released: Float[Tensor, "b *latent"]) -> Float[Tensor, "b c h w"]:
+    def forward(self, released: Float[Tensor, " b *latent"]) -> Float[Tensor, "b c h w"]:
         """The latent as a grid of cells."""
         x = self.project((self.both(released) - self.mean) / self.std)
         if self.fold > 1:
@@ -164,7 +170,7 @@ class Inverter(nn.Module):
 
     def __init__(
         self,
-        latents: Float[Tensor, "n *latent"],
+        latents: Float[Tensor, " n *latent"],
         image_mean: Float[Tensor, "c h w"],
         channels: int,
         blocks: int,
@@ -200,7 +206,7 @@ class Inverter(nn.Module):
         self.grid, self.stem = grid, widened(self.stem, more)
         self.linear.convolution = widened(self.linear.convolution, more)
 
-    def forward(self, released: Float[Tensor, "b *latent"]) -> Float[Tensor, "b c h w"]:
+    def forward(self, released: Float[Tensor, " b *latent"]) -> Float[Tensor, "b c h w"]:
         """The guessed images, not clamped."""
         cells = self.grid(released)
         x = self.linear(cells) + self.added(cells)

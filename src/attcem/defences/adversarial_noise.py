@@ -16,17 +16,17 @@ LARGEST = 1e4
 """The generator sees no larger numbers: what it makes of them stays finite."""
 
 
-def within_each(raw: Float[Tensor, "b *latent"]) -> Float[Tensor, "b *latent"]:
+def within_each(raw: Float[Tensor, " b *latent"]) -> Float[Tensor, " b *latent"]:
     """tanh(g): every number between −1 and 1, close to their signs where g is large."""
     return raw.tanh()
 
 
-def within_all(raw: Float[Tensor, "b *latent"]) -> Float[Tensor, "b *latent"]:
+def within_all(raw: Float[Tensor, " b *latent"]) -> Float[Tensor, " b *latent"]:
     """g / √(1 + mean g²): the root mean square of a sample stays below 1, single numbers need not."""
     return raw / (1 + raw.square().flatten(1).mean(1)).sqrt().reshape(-1, *[1] * (raw.ndim - 1))
 
 
-NORMS: Mapping[str, Callable[[Float[Tensor, "b *latent"]], Float[Tensor, "b *latent"]]] = {
+NORMS: Mapping[str, Callable[[Float[Tensor, " b *latent"]], Float[Tensor, " b *latent"]]] = {
     "linf": within_each,
     "l2": within_all,
 }

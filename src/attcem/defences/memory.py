@@ -51,6 +51,6 @@ class MomentMemory(nn.Module):
             self.mass[present], self.mu[present], self.var[present] = mass, mu, var
 
 
-def amplify(value: Float[Tensor, "c *n"], gain: Float[Tensor, " c"]) -> Float[Tensor, "c *n"]:
+def amplify(value: Float[Tensor, " c *n"], gain: Float[Tensor, " c"]) -> Float[Tensor, " c *n"]:
     """The same value with a gradient `gain` times as large."""
     return value.detach() + gain.reshape(-1, *[1] * (value.ndim - 1)) * (value - value.detach())

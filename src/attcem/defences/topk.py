@@ -7,7 +7,7 @@ from attcem.defences.base import Defence, Stage
 from attcem.types import Latent, Released
 
 
-def largest(z: Latent, keep: float) -> Bool[torch.Tensor, "b *latent"]:
+def largest(z: Latent, keep: float) -> Bool[torch.Tensor, " b *latent"]:
     """True at exactly max(1, round(keep · d)) entries of each sample: the largest magnitudes, the first where equal."""
     size = z.flatten(1).abs()
     count = max(1, round(keep * size.shape[1]))

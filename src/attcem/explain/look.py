@@ -39,7 +39,7 @@ class Scene:
 
     x: UInt8[np.ndarray, "n h w 3"]
     y: Int64[np.ndarray, " n"]
-    z: Float[np.ndarray, "n *latent"]
+    z: Float[np.ndarray, " n *latent"]
     names: tuple[str, ...]
     sigma: float
     chain: str

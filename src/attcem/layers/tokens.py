@@ -28,7 +28,7 @@ class Flat(Tokens):
         super().__init__(latent, width)
         self.width = math.prod(latent)
 
-    def forward(self, z: Float[Tensor, "b *latent"]) -> Float[Tensor, "b 1 d"]:
+    def forward(self, z: Float[Tensor, " b *latent"]) -> Float[Tensor, "b 1 d"]:
         """Everything of a sample at once."""
         return z.flatten(1).unsqueeze(1)
 
@@ -40,7 +40,7 @@ class Spatial(Tokens):
         super().__init__(latent, width)
         self.width = latent[0]
 
-    def forward(self, z: Float[Tensor, "b *latent"]) -> Float[Tensor, "b t d"]:
+    def forward(self, z: Float[Tensor, " b *latent"]) -> Float[Tensor, "b t d"]:
         """Positions side by side."""
         return z.flatten(2).transpose(1, 2) if z.ndim > 2 else z.unsqueeze(1)
 
@@ -52,7 +52,7 @@ class Pooled(Tokens):
         super().__init__(latent, width)
         self.width = latent[0]
 
-    def forward(self, z: Float[Tensor, "b *latent"]) -> Float[Tensor, "b 1 d"]:
+    def forward(self, z: Float[Tensor, " b *latent"]) -> Float[Tensor, "b 1 d"]:
         """Where something is no longer counts, only how much of it there is."""
         return (z.flatten(2).mean(2) if z.ndim > 2 else z).unsqueeze(1)
 
@@ -66,7 +66,7 @@ class Project(Tokens):
         self.positions = Spatial(latent, width)
         self.map = nn.Linear(latent[0], width)
 
-    def forward(self, z: Float[Tensor, "b *latent"]) -> Float[Tensor, "b t d"]:
+    def forward(self, z: Float[Tensor, " b *latent"]) -> Float[Tensor, "b t d"]:
         """Positions side by side, as many features as asked for."""
         return self.map(self.positions(z))
 

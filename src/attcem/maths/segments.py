@@ -8,8 +8,8 @@ from torch import Tensor
 
 
 def segment_sum(
-    values: Float[Tensor, "n *rest"], segment: Int64[Tensor, " n"], segments: int
-) -> Float[Tensor, "c *rest"]:
+    values: Float[Tensor, " n *rest"], segment: Int64[Tensor, " n"], segments: int
+) -> Float[Tensor, " c *rest"]:
     """Σ of the rows that belong to each segment; an empty segment sums to zero."""
     return values.new_zeros(segments, *values.shape[1:]).index_add(0, segment, values)
 
@@ -20,8 +20,8 @@ def segment_count(segment: Int64[Tensor, " n"], segments: int) -> Int64[Tensor, 
 
 
 def segment_softmax(
-    logits: Float[Tensor, "n *rest"], segment: Int64[Tensor, " n"], segments: int
-) -> Float[Tensor, "n *rest"]:
+    logits: Float[Tensor, " n *rest"], segment: Int64[Tensor, " n"], segments: int
+) -> Float[Tensor, " n *rest"]:
     """Weights that sum to 1 inside each segment: exp(l_i − max_c) / Σ_c exp(l_j − max_c)."""
     index = segment.reshape(-1, *[1] * (logits.ndim - 1)).expand_as(logits)
     largest = logits.detach().new_full((segments, *logits.shape[1:]), -torch.inf)

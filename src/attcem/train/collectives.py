@@ -25,7 +25,7 @@ def rows_of(rank: int, size: int, total: int) -> slice:
     return slice(total * rank // size, total * (rank + 1) // size)
 
 
-def padded(part: Float[Tensor, "b *n"], before: int, after: int) -> Float[Tensor, "total *n"]:
+def padded(part: Float[Tensor, " b *n"], before: int, after: int) -> Float[Tensor, " total *n"]:
     """Rows of zeros before and after, the strides in the same order: noise is drawn as numbers lie in memory."""
     order = memory_order(part)
     margins = [0, 0] * (part.ndim - 1 - order.index(0)) + [before, after]
@@ -42,7 +42,7 @@ def inverse(order: list[int]) -> list[int]:
     return sorted(range(len(order)), key=order.__getitem__)
 
 
-def gather(part: Float[Tensor, "b *n"], total: int) -> Float[Tensor, "total *n"]:
+def gather(part: Float[Tensor, " b *n"], total: int) -> Float[Tensor, " total *n"]:
     """All rows from everyone's own, laid out in memory as the parts are."""
     size = dist.get_world_size()
     even = padded(part, 0, -(-total // size) - len(part))

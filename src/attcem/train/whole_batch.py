@@ -72,7 +72,7 @@ def remember(norm: _BatchNorm, mean: Float[Tensor, " c"], var: Float[Tensor, " c
         running.lerp_(now.to(running), share)  # type: ignore[union-attr]
 
 
-def dropout(drop: _DropoutNd, team: Team, x: Float[Tensor, "b *n"]) -> Float[Tensor, "b *n"]:
+def dropout(drop: _DropoutNd, team: Team, x: Float[Tensor, " b *n"]) -> Float[Tensor, " b *n"]:
     """What it makes of one's own rows when it draws for the whole batch."""
     forward = partial(type(drop).forward, drop)
     if not drop.training or team.total == len(x):
