@@ -2,7 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench docs clean
+ROUNDS ?= 10
+
+.PHONY: demo test lint claims bench docs clean
 .DELETE_ON_ERROR:
 
 demo: .venv/installed         ## the whole story on embedded data: writes runs/demo/report.html
@@ -15,6 +17,11 @@ lint: .venv/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+claims: .venv/installed-dev   ## what every defence claims, then each property with new draws, ROUNDS times
+	@echo "about 25 minutes on two cores"
+	$(BIN)/pytest -m slow
+	for round in $$(seq $(ROUNDS)); do $(BIN)/pytest -m hypothesis --hypothesis-profile search || exit 1; done
 
 bench: .venv/installed-dev    ## speed as ratios in one run, with thresholds
 	$(BIN)/python -m benchmarks

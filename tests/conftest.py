@@ -22,10 +22,15 @@ from collections.abc import Iterator
 
 import pytest
 import torch
+from hypothesis import settings
 
 from attcem.data import Data, load_data
 from attcem.models import Split, split
 from attcem.types import Images
+
+settings.register_profile("suite", derandomize=True, database=None, deadline=None)
+settings.register_profile("search", database=None, deadline=None, print_blob=True)  # new draws each time: make claims
+settings.load_profile("suite")
 
 torch.set_num_threads(1)
 os.environ["OMP_NUM_THREADS"] = "1"  # for the programs that tests start: two threads beside another test's fight

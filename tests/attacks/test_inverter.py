@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from attcem.attacks.inverter import Grid, Inverter
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     latent=st.one_of(
         st.tuples(st.integers(1, 9), st.integers(1, 40), st.integers(1, 40)),

@@ -11,7 +11,7 @@ from attcem.data.clients import LEAST, attacked_by, deal, draw_clients, fingerpr
 from tests.conftest import noise_images, shrink
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     labels=st.lists(st.integers(0, 5), min_size=60, max_size=300),
     count=st.integers(1, 5),
@@ -33,7 +33,6 @@ def test_every_image_goes_to_exactly_one_client_and_everyone_gets_some(labels, c
     assert all(np.array_equal(a, b) for a, b in zip(pieces, again, strict=True))
 
 
-@settings(deadline=None)
 @given(
     count=st.integers(0, 40),
     shares=st.lists(st.floats(0, 1), min_size=1, max_size=6).filter(lambda shares: sum(shares) > 0.1),

@@ -26,7 +26,7 @@ VALUES = st.recursive(
 PROTOCOLS = (2, 3, 4, 5)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(value=VALUES, protocol=st.sampled_from(PROTOCOLS))
 def test_plain_values(value, protocol):
     data = pickle.dumps(value, protocol)

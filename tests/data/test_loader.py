@@ -22,7 +22,7 @@ def one_by_one(x, pick, down, right, flip, pad=6):
     return np.stack(found)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     size=st.tuples(st.integers(8, 20), st.integers(8, 20)),
     channels=st.sampled_from([1, 3]),

@@ -49,7 +49,7 @@ def sources(draw_from):
     return labels, group, tested
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(source=sources(), seed=st.integers(0, 2**32), public=st.floats(0.05, 0.95))
 def test_every_image_is_in_one_part_or_dropped_and_groups_stay_together(source, seed, public):
     labels, group, tested = source

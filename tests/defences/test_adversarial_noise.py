@@ -15,7 +15,7 @@ def perturbation(defence, z):
     return defence.release(z) - z
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(
     st.sampled_from([(1,), (7,), (2, 3), (3, 2, 5)]),
     st.floats(0.01, 5),

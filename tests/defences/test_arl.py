@@ -44,7 +44,7 @@ def same(one, other):
     return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(1, 9), st.floats(1e-4, 0.1), st.integers(1, 12), st.integers(0, 999))
 def test_a_step_is_that_of_adam(size, lr, steps, seed):
     generator = torch.Generator().manual_seed(seed)
@@ -59,14 +59,14 @@ def test_a_step_is_that_of_adam(size, lr, steps, seed):
     torch.testing.assert_close(mine, weight.detach(), rtol=1e-9, atol=1e-12)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(2, 9), st.sampled_from([(3,), (2, 3, 4)]), st.sampled_from([1e-4, 1.0, 1e6]), st.integers(0, 999))
 def test_latents_are_standardised_as_batch_norm_does(n, latent, scale, seed):
     z = scale * torch.randn(n, *latent, generator=torch.Generator().manual_seed(seed), dtype=torch.double)
     torch.testing.assert_close(standardised(z), F.batch_norm(z, None, None, training=True), rtol=1e-9, atol=1e-9)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(
     st.sampled_from([(3,), (2, 5), (2, 1, 1), (3, 4, 4), (1, 30, 30), (2, 3, 7)]),
     st.integers(1, 4),

@@ -34,7 +34,7 @@ every_one_alone = pytest.mark.parametrize("make", ALONE.values(), ids=ALONE)
 
 
 @every_one_alone
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=15)
 @given(drawn=batches(), tokens=st.sampled_from(TOKENS), seed=st.integers(0, 99))
 def test_sample_order_and_class_names_do_not_matter(make, drawn, tokens, seed):
     batch, classes = drawn

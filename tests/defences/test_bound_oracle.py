@@ -14,7 +14,7 @@ from tests.defences.slow import slow_bound
 
 
 @pytest.mark.parametrize("cov", COVS)
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40)
 @given(drawn=batches())
 def test_equal_to_the_slow_loop(cov, drawn):
     batch, classes = drawn
@@ -24,7 +24,7 @@ def test_equal_to_the_slow_loop(cov, drawn):
 
 @pytest.mark.parametrize(("cov", "tokens"), FORMS)
 @pytest.mark.parametrize("assign", ["gated", "slot"])
-@settings(max_examples=12, deadline=None, derandomize=True)
+@settings(max_examples=12)
 @given(drawn=batches())
 def test_equal_to_the_slow_loop_whoever_decides(assign, cov, tokens, drawn):
     batch, classes = drawn
@@ -34,7 +34,7 @@ def test_equal_to_the_slow_loop_whoever_decides(assign, cov, tokens, drawn):
 
 
 @pytest.mark.parametrize("cov", COVS)
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=15)
 @given(drawn=batches(), seed=st.integers(0, 99))
 def test_sample_order_and_class_names_do_not_matter(cov, drawn, seed):
     batch, classes = drawn
@@ -44,7 +44,7 @@ def test_sample_order_and_class_names_do_not_matter(cov, drawn, seed):
 
 
 @pytest.mark.parametrize("assign", ["gated", "slot"])
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=20)
 @given(drawn=batches(), form=st.sampled_from(FORMS), seed=st.integers(0, 99))
 def test_sample_order_and_class_names_do_not_matter_to_attention(assign, drawn, form, seed):
     (batch, classes), (cov, tokens) = drawn, form

@@ -16,7 +16,7 @@ from tests.defences.slow import classes_of
 from tests.maths.information import integrated_information, sampled_information
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150)
 @given(
     n=st.integers(2, 10),
     classes=st.integers(1, 3),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from attcem.defences import Dropout
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(rate=st.sampled_from([0.0, 0.1, 0.5, 0.9]), shape=st.sampled_from([(4,), (3, 2, 5)]), training=st.booleans())
 def test_every_entry_is_held_back_or_scaled_and_nothing_else(rate, shape, training):
     z = torch.rand(7, *shape, dtype=torch.double) + 0.5

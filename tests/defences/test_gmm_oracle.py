@@ -72,7 +72,7 @@ def slow_penalty(defence, batch, theta=None):
 
 @every_form
 @every_token
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25)
 @given(drawn=drawn_batches())
 def test_equal_to_the_slow_loop(form, tokens, drawn):
     first, batch, classes = drawn
@@ -116,7 +116,7 @@ def test_a_cluster_without_weight_takes_no_sample_and_has_no_say(threshold):
 
 @every_form
 @every_token
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=15)
 @given(drawn=drawn_batches(), seed=st.integers(0, 99))
 def test_sample_order_and_class_names_do_not_matter(form, tokens, drawn, seed):
     first, batch, classes = drawn

@@ -34,7 +34,7 @@ def slow_hybrid(defence, batch, risk):
 
 @pytest.mark.parametrize("tokens", TOKENS)
 @pytest.mark.parametrize("deep", DEEP)
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=15)
 @given(drawn=batches(), refine=st.sampled_from([0.01, 0.3, 0.5, 1.0]), seed=st.integers(0, 99))
 def test_equal_to_the_slow_combination(deep, tokens, drawn, refine, seed):
     batch, classes = drawn
@@ -46,7 +46,7 @@ def test_equal_to_the_slow_combination(deep, tokens, drawn, refine, seed):
     assert defence.penalty(batch).item() == pytest.approx(slow_total(batch, losses), **EXACT)
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100)
 @given(values=st.lists(st.integers(-50, 50), min_size=1, max_size=20, unique=True), share=st.floats(0.01, 1))
 def test_the_share_of_highest_risk_is_chosen_and_at_least_one(values, share):
     chosen = riskiest(torch.tensor(values).double(), share).tolist()
@@ -126,7 +126,7 @@ def test_risk_and_memory_survive_saving(deep):
 
 
 @pytest.mark.parametrize("deep", DEEP)
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=15)
 @given(drawn=batches(), seed=st.integers(0, 99))
 def test_sample_order_and_class_names_do_not_matter(deep, drawn, seed):
     (batch, classes), risk = drawn, torch.randn(drawn[1], generator=torch.Generator().manual_seed(seed)).double()

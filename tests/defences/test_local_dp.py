@@ -26,7 +26,7 @@ def lengths(z, order):
 
 
 @pytest.mark.parametrize("mechanism", ORDERS)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(shape=SHAPES, size=st.sampled_from([1e-3, 1.0, 1e4]), limit=st.floats(0.01, 50), seed=st.integers(0, 999))
 def test_clipping_shortens_what_is_too_long_and_leaves_the_rest_as_it_is(mechanism, shape, size, limit, seed):
     order, z = ORDERS[mechanism], latents(6, shape, seed, size)
@@ -39,14 +39,14 @@ def test_clipping_shortens_what_is_too_long_and_leaves_the_rest_as_it_is(mechani
     )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(size=st.sampled_from([0.1, 1.0, 10.0]), seed=st.integers(0, 999))
 def test_clipping_never_moves_two_latents_apart(size, seed):
     z = latents(8, (3,), seed, size)
     assert (torch.pdist(clipped(z, 1.0, 2)) <= torch.pdist(z) + 1e-12).all()
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(seed=st.integers(0, 999))
 def test_clipped_latents_tell_no_more_through_the_same_noise(seed):
     z = latents(6, (2,), seed, 1.5)
@@ -95,7 +95,7 @@ def test_laplace_noise_has_the_tails_of_its_law_and_is_fresh():
     assert laplace_noise(torch.zeros(3, 4, dtype=torch.double)).dtype == torch.double
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(epsilon=st.floats(0.1, 20), seed=st.integers(0, 999))
 def test_laplace_never_makes_one_picture_likelier_than_another_by_more_than_epsilon(epsilon, seed):
     defence = LocalDP(epsilon, "laplace", clip=2.0)

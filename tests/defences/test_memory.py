@@ -62,7 +62,7 @@ def slow_remembered(defence, seen, keep):
 
 
 @pytest.mark.parametrize("form", FORMS, ids=str)
-@settings(max_examples=6, deadline=None, derandomize=True)
+@settings(max_examples=6)
 @given(
     keep=st.sampled_from([0.3, 0.9]), sizes=st.lists(st.integers(1, 7), min_size=1, max_size=5), seed=st.integers(0, 99)
 )

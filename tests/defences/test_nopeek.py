@@ -18,7 +18,7 @@ def example(n=8, latent=(2, 3, 3), seed=0, dtype=torch.float32):
 
 
 @pytest.mark.parametrize("unbiased", [False, True])
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(n=st.integers(4, 12), latent=st.sampled_from([(1,), (5,), (2, 3, 3)]), seed=st.integers(0, 99))
 def test_it_is_the_distance_correlation_of_pictures_and_latents(unbiased, n, latent, seed):
     batch = example(n, latent, seed, torch.double)

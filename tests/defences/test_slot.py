@@ -21,7 +21,7 @@ def plain(form, **options):
 
 @pytest.mark.parametrize("tokens", TOKENS)
 @pytest.mark.parametrize("form", FORMS)
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=20)
 @given(drawn=batches(), threshold=st.sampled_from(THRESHOLDS), open_gates=st.booleans())
 def test_equal_to_the_slow_loop(form, tokens, drawn, threshold, open_gates):
     batch, classes = drawn

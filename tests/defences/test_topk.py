@@ -18,7 +18,7 @@ def tied(draw):
     return torch.randint(-levels, levels + 1, (5, *shape), generator=generator).double() / levels
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(z=tied(), keep=st.floats(0.01, 1.0))
 def test_equal_to_choosing_one_after_another(z, keep):
     released = TopK(keep).release(z).flatten(1)

@@ -21,7 +21,7 @@ def made(latent=(4,), deviations=None, dtype=torch.double, **options):
     return defence.to(dtype)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(mean=st.floats(-9, 9), log_deviation=st.floats(-5, 3))
 def test_the_divergence_is_that_of_two_normal_laws(mean, log_deviation):
     mean, log_deviation = (torch.tensor(value, dtype=torch.double) for value in (mean, log_deviation))
@@ -31,7 +31,7 @@ def test_the_divergence_is_that_of_two_normal_laws(mean, log_deviation):
     )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(drawn=batches())
 def test_the_penalty_is_the_mean_over_samples_and_dimensions(drawn):
     batch, classes = drawn
@@ -44,7 +44,7 @@ def test_the_penalty_is_the_mean_over_samples_and_dimensions(drawn):
     assert defence.penalty(batch).item() == pytest.approx(total / batch.z.numel(), rel=1e-9, abs=1e-9)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(seed=st.integers(0, 999), deviation=st.sampled_from([0.3, 1.0]), size=st.sampled_from([0.3, 1.0, 2.0]))
 def test_the_penalty_is_never_below_what_is_told_per_dimension(seed, deviation, size):
     z = size * torch.randn(6, 2, generator=torch.Generator().manual_seed(seed), dtype=torch.double)
@@ -74,7 +74,7 @@ def test_sigma_is_the_smallest_deviation_as_it_is_now_and_nothing_before_setup()
     assert (Noise(0.15) + made((3,), [0.4, 0.2, 3.0])).sigma == pytest.approx(0.25)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(seed=st.integers(0, 999), other=st.sampled_from([0.4, 0.8, 3.0]))
 def test_what_gets_through_is_never_more_than_sigma_lets_through(seed, other):
     z = torch.randn(5, 2, generator=torch.Generator().manual_seed(seed), dtype=torch.double)

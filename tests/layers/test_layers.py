@@ -51,7 +51,7 @@ def sets(b, n, seed=0):
     return torch.randn(b, n, WIDTH, generator=torch.Generator().manual_seed(seed), dtype=torch.double)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(b=st.integers(1, 3), n=st.integers(1, 5), s=st.integers(1, 4), seed=st.integers(0, 99))
 @torch.no_grad()
 def test_equal_to_the_slow_loop(b, n, s, seed):

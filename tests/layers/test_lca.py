@@ -46,7 +46,7 @@ def soft(u, threshold):
     return u.sign() * (u.abs() - threshold).clamp_min(0)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(which=st.sampled_from(SHAPES), iters=st.integers(1, 12), threshold=st.floats(0, 1), seed=st.integers(0, 99))
 @torch.no_grad()
 def test_equal_to_the_dynamics_written_with_a_matrix(which, iters, threshold, seed):
@@ -74,7 +74,7 @@ def test_it_settles_at_the_sparsest_explanation(which):
     assert fit.abs().max() <= 0.3 + 1e-6
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(which=st.sampled_from(SHAPES), alike=st.floats(0, 1), seed=st.integers(0, 99))
 @example(which=SHAPES[0], alike=0.125, seed=11)  # power iteration alone finds .40 of the largest eigenvalue
 @torch.no_grad()
@@ -88,7 +88,7 @@ def test_no_dictionary_makes_it_diverge_and_tau_follows_the_largest_eigenvalue(w
     assert (energy <= 0.5 * x.flatten(1).square().sum(1) + 1e-9).all()  # that of saying nothing
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     shape=st.tuples(*[st.integers(1, 6)] * 3),
     kernel=st.sampled_from([1, 3, 5]),

@@ -63,7 +63,7 @@ def written_out(x, z, unbiased):
 
 
 @pytest.mark.parametrize("unbiased", [False, True])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(pair=pairs())
 def test_equal_to_sums_written_out(unbiased, pair):
     x, z = pair
@@ -88,7 +88,7 @@ def test_equal_to_the_dcor_package(tmp_path):
 
 
 @pytest.mark.parametrize("unbiased", [False, True])
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(pair=pairs(), seed=st.integers(0, 99), scale=st.sampled_from([-3.0, 1e-6, 1e6]))
 def test_shifts_turns_scales_order_and_roles_change_nothing(unbiased, pair, seed, scale):
     x, z = pair
@@ -99,7 +99,7 @@ def test_shifts_turns_scales_order_and_roles_change_nothing(unbiased, pair, seed
         assert distance_correlation(*same, unbiased=unbiased).item() == pytest.approx(value, rel=1e-6, abs=1e-6)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(pair=pairs())
 def test_between_nothing_and_one_which_is_reached_by_what_is_the_same(pair):
     x, z = pair

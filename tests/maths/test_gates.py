@@ -18,7 +18,7 @@ def softplus(value):
     return max(value, 0) + math.log1p(math.exp(-abs(value)))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     var=st.floats(0, 1e4),
     mu=st.floats(-100, 100),

@@ -101,7 +101,7 @@ def test_on_samples_without_clusters_a_drawn_start_is_not_much_worse_than_theirs
     assert mine < 1.03 * best
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=80)
 @given(drawn=drawn_classes(), seed=st.integers(0, 9))
 def test_any_class_has_finite_clusters_that_describe_its_samples(drawn, seed):
     x, y, classes, k = drawn
@@ -126,7 +126,7 @@ def test_any_class_has_finite_clusters_that_describe_its_samples(drawn, seed):
     assert not found.pi[empty].any() and not found.var[empty].any()
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40)
 @given(drawn=drawn_classes(), seed=st.integers(0, 9))
 def test_a_converged_fit_is_a_fixed_point(drawn, seed):
     x, y, classes, k = drawn
@@ -136,7 +136,7 @@ def test_a_converged_fit_is_a_fixed_point(drawn, seed):
         torch.testing.assert_close(getattr(again, name), getattr(first, name), **EXACT)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 999))
 def test_sample_order_and_class_names_do_not_matter_given_the_start(seed):
     x, y, start = spread(n=80, seed=seed)

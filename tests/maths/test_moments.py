@@ -28,7 +28,7 @@ def slow_moments(x, resp, y, classes, unbiased):
     return mass, mu, var
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(batch=batches(), unbiased=st.booleans())
 def test_equal_to_the_slow_loop(batch, unbiased):
     x, resp, y, classes = batch
@@ -37,7 +37,7 @@ def test_equal_to_the_slow_loop(batch, unbiased):
         torch.testing.assert_close(mine, slow, **EXACT)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(batch=batches())
 def test_a_class_without_slots_is_what_torch_says_of_its_samples(batch):
     x, _, y, classes = batch
@@ -56,7 +56,7 @@ def test_a_class_without_slots_is_what_torch_says_of_its_samples(batch):
         torch.testing.assert_close(unbiased.var[c, 0], expected, **EXACT)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(batch=batches(), seed=st.integers(0, 99))
 def test_sample_order_and_class_names_do_not_matter(batch, seed):
     x, resp, y, classes = batch
@@ -126,7 +126,7 @@ def test_nothing_of_the_size_of_samples_times_slots_is_kept_for_the_backward_pas
     assert sum(kept.values()) < 2 * (n * d + n * k + 3 * classes * k * d) < n * k * d
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(batch=batches())
 def test_full_covariances_under_responsibilities_have_the_variances_on_their_diagonal(batch):
     x, resp, y, classes = batch
@@ -141,7 +141,7 @@ def test_full_covariances_under_responsibilities_have_the_variances_on_their_dia
 
 
 @pytest.mark.parametrize("form", [moments, covariance])
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(batch=batches(), cut=st.integers(0, 12))
 def test_merging_two_halves_gives_the_moments_of_the_whole(form, batch, cut):
     x, resp, y, classes = batch

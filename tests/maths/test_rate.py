@@ -44,7 +44,7 @@ def bound(x, resp, sigma, form="full"):
     return rate_bound(assignment_information(pi, resp), pi, rate).item()
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(batch=batches(), sigma=SIGMAS)
 def test_pieces_equal_sums_written_out(batch, sigma):
     x, resp, y, classes = batch
@@ -60,7 +60,7 @@ def test_pieces_equal_sums_written_out(batch, sigma):
         torch.testing.assert_close(rate[c, 0].item(), slow, **EXACT)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(batch=batches(most_tokens=1), sigma=SIGMAS)
 def test_the_gram_form_is_the_full_form_is_the_eigenvalues(batch, sigma):
     x, _, y, classes = batch
@@ -116,7 +116,7 @@ def test_without_noise_there_is_no_bound(sigma):
         gram_rate(torch.ones(2, 3), torch.tensor([0, 0]), 1, sigma)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @example(n=1, d=1, k=3, clusters=1, sharpness=300.0, form="gram", seed=2)  # a component without any mass
 @given(
     n=st.integers(1, 12),

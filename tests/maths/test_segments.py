@@ -7,7 +7,7 @@ from attcem.maths import segment_count, segment_softmax, segment_sum
 from tests.maths.draws import batches
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(batch=batches())
 def test_sum_count_and_softmax_equal_a_loop_over_classes(batch):
     x, _, y, classes = batch

@@ -26,7 +26,7 @@ def slow_similarity(guess, x):
     return (light * structure).reshape(len(x), -1).mean(1)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(1, 3), st.integers(1, 3), st.integers(11, 30), st.integers(11, 30), st.integers(0, 999))
 def test_value_and_gradient_are_those_of_the_convolution(n, channels, height, width, seed):
     generator = torch.Generator().manual_seed(seed)

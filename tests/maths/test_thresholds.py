@@ -13,7 +13,7 @@ from tests.defences.slow import slow_threshold
 
 
 @pytest.mark.parametrize("kind", THRESHOLDS)
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=50)
 @given(
     variances=st.lists(st.floats(0, 100), min_size=1, max_size=9),
     sigma=st.sampled_from([1e-6, 0.025, 0.3, 2.0]),

@@ -22,7 +22,7 @@ def numbers(tree):
     return [tree] if isinstance(tree, int | float) and not isinstance(tree, bool) else []
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(
     seed=st.integers(0, 9999),
     d=st.sampled_from([4, 9, 12]),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from attcem.metrics.bounds import fano_reidentification, fano_success, filled_floor, mse_floor, relative_floor
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     rate=st.floats(0, 60),
     spread=st.sampled_from([0.0, 1.0, 4.0]),

@@ -120,7 +120,7 @@ def test_lpips_is_there_when_its_package_is(lpips_installed, monkeypatch):
     assert "lpips" not in fitting(grey)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(n=st.integers(1, 4), channels=st.sampled_from([1, 3]), side=st.integers(28, 40), seed=st.integers(0, 999))
 def test_ranges_and_the_perfect_copy(n, channels, side, seed):
     generator = torch.Generator().manual_seed(seed)

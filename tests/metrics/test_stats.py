@@ -7,7 +7,7 @@ import statistics
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from attcem.metrics import stats
@@ -164,7 +164,6 @@ def test_holm_only_raises_and_keeps_the_order(ps):
 POINTS = st.lists(st.integers(0, 50), min_size=1, max_size=6, unique=True)
 
 
-@settings(deadline=None)
 @given(POINTS, st.integers(0, 500), st.integers(0, 999))
 def test_interpolation_agrees_with_numpy_inside_and_says_nothing_outside(places, tenths, seed):
     x, at = np.array(places) / 50, tenths / 500
@@ -182,7 +181,6 @@ def test_interpolation_on_a_point_is_the_point_and_equal_places_are_averaged():
     assert interpolate(0.9, x, y) == 1 and interpolate(0.7, x, y) == 5 and interpolate(0.8, x, y) == 3
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 50), min_size=2, max_size=6, unique=True), st.integers(0, 999))
 def test_the_area_is_the_mean_height_of_a_fine_walk(places, seed):
     rng = np.random.default_rng(seed)

@@ -62,7 +62,7 @@ def drawn_sources(draw):
     return [draw(st.one_of(st.just({i}), st.sets(st.integers(0, i), min_size=1, max_size=2))) for i in range(size)]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(drawn_sources())
 def test_every_advised_name_cuts_and_no_other_is_clean(sources):
     torch.manual_seed(0)

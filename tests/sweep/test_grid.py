@@ -38,7 +38,7 @@ def look_up(experiment, key: str):
     return tree.get(key)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(grid=GRIDS, seeds=st.lists(st.integers(0, 99), min_size=1, max_size=3, unique=True))
 def test_a_grid_is_every_combination_of_its_values_and_seeds_once(tmp_path_factory, grid, seeds):
     runs = read(tmp_path_factory.mktemp("grid"), {"grid": grid, "seeds": seeds})

@@ -29,7 +29,7 @@ def looked_at(monkeypatch):
     return found
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     images=st.lists(st.integers(0, 5000), min_size=1, max_size=5).filter(any),
     shape=st.lists(st.integers(1, 4), max_size=3),

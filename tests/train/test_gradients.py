@@ -60,7 +60,7 @@ def check_one_pass_equals_two(guard, batch, w_lr, seed):
 STEPS = {"lam": st.floats(0.01, 20), "w_lr": st.sampled_from([1.0, 0.02]), "seed": st.integers(0, 99)}
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(batch=st.integers(2, 9), **STEPS)
 def test_one_pass_equals_two(batch, lam, w_lr, seed):
     check_one_pass_equals_two(Noise(0.2) + Scaled(lam=lam) + Shrink(lam=0.5), batch, w_lr, seed)
@@ -87,7 +87,7 @@ PENALTIES = [
 
 
 @pytest.mark.parametrize(("name", "options"), PENALTIES, ids=str)
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(batch=st.integers(5, 9), **STEPS)
 def test_one_pass_equals_two_for_every_penalty(name, options, batch, lam, w_lr, seed):
     check_one_pass_equals_two(Noise(0.2) + create_defence(name, lam=lam, **options), batch, w_lr, seed)

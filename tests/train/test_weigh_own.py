@@ -47,7 +47,7 @@ def gradients(*modules):
 
 
 @pytest.mark.parametrize("kind", [VIB, Gain])
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(lam=st.floats(0.01, 20), w_lr=st.sampled_from([1.0, 0.02]), seed=st.integers(0, 99))
 def test_every_gradient_is_that_of_the_task_plus_the_weighted_penalty(kind, lam, w_lr, seed):
     model, guard, x, y = make(Noise(0.2) + kind(lam=lam), seed)
