@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -103,7 +102,6 @@ def audit_run(
         experiment.audit,
         experiment=recorded(experiment, data),
         keep=folder / "audit",
-        twin=find_twin(folder, experiment),
         progress=progress,
     )
     if clients:
@@ -131,27 +129,6 @@ def told_by_client(
     flags = client_flags(model, guard, load_clients(folder, model, guard), data.validation[:8])
     table = by_client(result, trained, clients, experiment.clients, experiment.audit)
     return replace(result, clients=table, flags=result.flags + flags)
-
-
-def find_twin(folder: Path, experiment: Experiment) -> Result | None:
-    """A finished run beside this one that differs in nothing but having no defence."""
-    wanted = comparable(experiment.to_dict())
-    here = folder.resolve().parent
-    likely = here / run_folder(replace(experiment, defence={})) / "result.json"
-    for path in itertools.chain([likely], sorted(here.glob("*/result.json"))):
-        try:
-            found = json.loads(path.read_text())["config"]
-            if not found["defence"] and comparable(found) == wanted and path.parent != folder.resolve():
-                return Result.load(path.parent)
-        except (ValueError, KeyError, TypeError, OSError):
-            continue  # somebody else's file, or one of another version
-    return None
-
-
-def comparable(config: dict[str, Any]) -> dict[str, Any]:
-    """Settings without the defence, the name and the draw that was made."""
-    kept = {name: value for name, value in config.items() if name not in ("defence", "name")}
-    return kept | {"data": {name: value for name, value in kept["data"].items() if name != "draw"}}
 
 
 def load_run(folder: str | Path, model: Split | None = None) -> tuple[Split, Defence, Data]:

@@ -32,8 +32,6 @@ BLIND = {"decoder": Decoder(32, 2), "substitute": ATTACKS["substitute"]}
         ({"decoder": 0.05}, {"undefended": True}, "too weak to judge by"),
         ({"decoder": 0.01}, {"accuracy": 0.15}, "near chance"),
         ({"decoder": 0.01}, {"frozen": True}, "noise is missing"),
-        ({"decoder": 0.01}, {"twin_psnr": 12.0}, "undefended twin"),
-        ({"decoder": 0.01}, {"twin_psnr": 22.0}, None),
         ({"small": 0.01, "large": 0.0096}, {"suite": SIZES}, None),
         ({"small": 0.01, "large": 0.009}, {"suite": SIZES}, "a still larger one may find more"),
         ({"linear": 0.05, "small": 0.04, "large": 0.04}, {"suite": LEARNING}, None),

@@ -42,9 +42,9 @@ def test_a_group_without_images_does_not_count():
     assert filled_floor(1.0, entropies, torch.tensor([1.0, 0.0])) == pytest.approx(alone)
 
 
-def test_relative_floor_needs_both_rates():
+def test_relative_floor_is_the_ratio_of_two_floors():
     assert relative_floor(10.0, 30.0, 20) == pytest.approx(math.exp(2))
-    assert relative_floor(None, 1.0, 9) is None and relative_floor(1.0, None, 9) is None
+    assert relative_floor(10.0, 30.0, 20) == pytest.approx(mse_floor(10.0, 7.0, 20) / mse_floor(30.0, 7.0, 20))
 
 
 @pytest.mark.parametrize("candidates", [2, 16, 64])

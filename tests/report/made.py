@@ -90,7 +90,7 @@ def rich_result(*, pictures: int = 40, size: int = 16, attacked: int = 60, epoch
     run.bounds = {"rate": None, "why": "no noise: no bound"}
     if run.config["defence"]:
         fano = {"candidates": [100, 10_000], "queries": [1, 1], "success": [1.0, 0.83], "vacuous": [True, False]}
-        floors = {"mse_floor_estimate": run.worst.mse / 3, "fisher": {"mse": run.worst.mse / 5}, "relative_floor": 1.4}
+        floors = {"mse_floor_estimate": run.worst.mse / 3, "fisher": {"mse": run.worst.mse / 5}}
         run.bounds = {"rate_nats": 41.5, "fano": fano} | floors
         run.diagnostics = {
             "gated/dim_gate_histogram": rng.dirichlet(np.ones(16), epochs),

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from attcem.config import Experiment
 from attcem.sweep import table
-from attcem.sweep.driver import Queue, sweep
+from attcem.sweep.driver import sweep
 from attcem.sweep.grid import Run
 from attcem.sweep.perform import LOG, Job, Outcome
 from attcem.sweep.table import Table, reached
@@ -54,15 +54,6 @@ def test_how_far_a_run_is_stands_in_its_log(tmp_path):
     assert reached(log) == ""
     log.write_text("x" * 10_000 + "\nepoch 1/2  loss\nattack 1 of 3: decoder_small\nunfinished li")
     assert reached(log) == "attack 1 of 3: decoder_small"
-
-
-def test_a_defended_run_waits_for_its_twin_and_starts_even_if_that_fails():
-    queue = Queue([RUNS[0], Run("noise", Experiment(), twin="none"), Run("loud", Experiment(), twin="finished before")])
-    assert [queue.next().name, queue.next().name] == ["none", "loud"] and not queue
-    queue.again("none")
-    assert queue.next().name == "none" and not queue
-    queue.settle("none")
-    assert queue.next().name == "noise" and not queue
 
 
 class Mortal:

@@ -41,7 +41,6 @@ def audit(
     *,
     experiment: dict[str, Any] | None = None,
     keep: str | Path | None = None,
-    twin: Result | None = None,
     progress: bool = True,
     **options: Any,
 ) -> Result:
@@ -49,7 +48,7 @@ def audit(
 
     This is the only place that looks at `data.test`. `options` are fields of AuditConfig; `experiment` is the
     configuration to record, made from the arguments if not given. With a folder to `keep` finished attacks in, an
-    interrupted audit goes on after them. `twin` is what the same audit found for the same network without defence.
+    interrupted audit goes on after them.
     """
     config = with_options(config or AuditConfig(), options)
     suite = look_up("suite", config.suite, SUITES)
@@ -67,11 +66,11 @@ def audit(
         finished = Finished(None if keep is None else Path(keep), view, config.seed)
         guesses |= run_attacks(attacks, view, judge, finished, seed=config.seed, progress=progress)
         probes = run_probes(suite.probes, config, view, truth, data, progress)
-        promised = promises(model, guard, data, twin) if suite.theory else {}
+        promised = promises(model, guard, data) if suite.theory else {}
         by_stage = stages(suite.yardstick, model, guard, data, truth, seed=config.seed, progress=progress)
     scored = judge.verdict(attacks, data.class_names)
     kept = shown(truth, judge.scores["worst"]["mse"])
-    doubts = adequacy_flags(evidence(attacks, guesses, judge, view, guard, data.classes, accuracy, twin))
+    doubts = adequacy_flags(evidence(attacks, guesses, judge, view, guard, data.classes, accuracy))
     return Result(
         config=experiment or describe_experiment(model, guard, data, config),
         accuracy=accuracy,
@@ -107,7 +106,6 @@ def evidence(
     guard: Defence,
     classes: int,
     accuracy: float,
-    twin: Result | None,
 ) -> Evidence:
     """What the adequacy checks look at."""
     return Evidence(
@@ -118,5 +116,4 @@ def evidence(
         classes=classes,
         undefended=all(name == "none" for name in describe(guard)),
         frozen=guard.sigma > 0 and unchanging(view),
-        twin_psnr=None if twin is None else float(twin.worst.psnr),
     )

@@ -12,10 +12,10 @@ from attcem.defences import Defence, Stage
 from attcem.metrics.bounds import bounds
 from attcem.models import Split
 from attcem.threat import the_device
-from attcem.types import Result, Scores
+from attcem.types import Scores
 
 
-def promises(model: Split, guard: Defence, data: Data, twin: Result | None) -> dict[str, Any]:
+def promises(model: Split, guard: Defence, data: Data) -> dict[str, Any]:
     """What theory says of any attack on this device, from its clean latents of the test images."""
     device = the_device(model, guard)
     pixels = data.test.pixels()
@@ -38,7 +38,6 @@ def promises(model: Split, guard: Defence, data: Data, twin: Result | None) -> d
         guard.sigma,
         pixels,
         encode=before_noise,
-        twin_rate=None if twin is None else twin.bounds.get("rate_nats"),
         not_counted=[
             type(link).__name__.lower() for link in changes if link.sigma == 0 and link.stage is not Stage.TRANSFORM
         ],

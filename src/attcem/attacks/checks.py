@@ -12,9 +12,6 @@ from torch import Tensor
 from attcem.attacks.base import Attack, Reconstruction
 from attcem.attacks.decoder import Decoder
 
-REACHED = 18.0
-"""PSNR in dB that the attacks must reach on the undefended twin: below it they could not break anything."""
-
 LITTLE = 0.01
 """Share of the worst case that attacks which were cut short may still take off it, before that is said."""
 
@@ -32,8 +29,6 @@ class Evidence:
     undefended: bool
     frozen: bool = False
     """Whether a release that should be random came out the same twice."""
-    twin_psnr: float | None = None
-    """What the same suite reached on the same network trained without defence, if that was audited."""
 
     def mean(self, name: str, first: int | None = None) -> float:
         """One attack's MSE over all images it attacked, or the first so many."""
@@ -150,15 +145,6 @@ def not_random(seen: Evidence) -> list[str]:
     return ["the same image was released twice without any difference: the noise is missing"] * seen.frozen
 
 
-def weak_on_the_twin(seen: Evidence) -> list[str]:
-    """The same suite could not break the same network without defence."""
-    if seen.twin_psnr is None or seen.twin_psnr >= REACHED:
-        return []
-    return [
-        f"on the undefended twin the attacks reach {seen.twin_psnr:.1f} dB, below {REACHED:g}: too weak to judge by"
-    ]
-
-
 def near_chance(seen: Evidence) -> list[str]:
     """A network that does not serve its task hides nothing worth hiding."""
     words = f"accuracy {seen.accuracy:.3f} is near chance ({1 / seen.classes:.3f}): the network does not serve its task"
@@ -174,7 +160,6 @@ CHECKS: tuple[Callable[[Evidence], list[str]], ...] = (
     masked_gradients,
     blind_is_better,
     not_random,
-    weak_on_the_twin,
     near_chance,
 )
 

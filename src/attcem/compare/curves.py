@@ -14,6 +14,7 @@ import numpy as np
 
 from attcem.compare.settings import chain, label, links, numbers, training
 from attcem.metrics.stats import area_under, interpolate
+from attcem.twins import find_twins
 from attcem.types import Result
 
 STRENGTHS = {"lam", "sigma", "epsilon", "eps", "ratio", "rate", "strength", "weight", "loss_scale"}
@@ -34,7 +35,7 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True)
 class Curve:
-    """One defence: its runs at all strengths and seeds, and the undefended runs with the same training."""
+    """One defence: its runs at all strengths and seeds, and its undefended twins."""
 
     name: str
     chain: str
@@ -98,6 +99,7 @@ Key = tuple[str, str]
 def curves_of(runs: Sequence[Result]) -> list[Curve]:
     """Group runs into curves, in order of appearance, and give each a name of its own."""
     bare = [run for run in runs if not links(run)]
+    twins = {id(run): twin for run, twin in zip(runs, find_twins(runs), strict=True) if twin}
     groups = _grouped([run for run in runs if links(run)])
     for group in (bare, *groups.values()):
         _refuse_copies(group)
@@ -108,7 +110,7 @@ def curves_of(runs: Sequence[Result]) -> list[Curve]:
             name=written[key] if _taken(key, stems, written) else stems[key],
             chain=written[key],
             own=tuple(group),
-            undefended=tuple(run for run in bare if training(run) == training(group[0])),
+            undefended=tuple({id(twin): twin for run in group if (twin := twins.get(id(run)))}.values()),
         )
         for key, group in groups.items()
     ]
@@ -145,8 +147,8 @@ def _refuse_copies(runs: Sequence[Result]) -> None:
 def _training_apart(key: Key, groups: Mapping[Key, Sequence[Result]]) -> str:
     """The training settings that tell a curve from others of the same chain."""
     ours = training(groups[key][0])
-    twins = [training(group[0]) for other, group in groups.items() if other != key and other[1] == key[1]]
-    telling = dict.fromkeys(name for twin in twins for name in {**ours, **twin} if ours.get(name) != twin.get(name))
+    others = [training(group[0]) for other, group in groups.items() if other != key and other[1] == key[1]]
+    telling = dict.fromkeys(name for its in others for name in {**ours, **its} if ours.get(name) != its.get(name))
     return f" [{', '.join(f'{name}={ours.get(name)}' for name in telling)}]" if telling else ""
 
 

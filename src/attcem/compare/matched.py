@@ -22,6 +22,7 @@ from attcem.metrics.stats import (
     wilcoxon_signed_rank,
 )
 from attcem.naming import look_up
+from attcem.twins import with_twins
 from attcem.types import Result
 
 NOTHING = Difference(math.nan, math.nan, math.nan, math.nan)
@@ -59,6 +60,7 @@ def compare(
     look_up("metric", metric, METRICS)
     if at_accuracy is not None and not 0 <= at_accuracy <= 1:
         raise ValueError(f"an accuracy lies between 0 and 1, not at {at_accuracy}: type --at-accuracy 0.85, say")
+    runs = with_twins(runs)
     if runs:
         check_comparable(runs, metric)
     curves = curves_of(runs)

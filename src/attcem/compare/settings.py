@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from attcem.twins import flat, surroundings
 from attcem.types import Result
 
 SAME = ("data", "model", "audit")
 """Parts of a configuration that must agree, or the runs answer different questions."""
-MACHINE = {"data.root", "train.device", "train.tensorboard"}
-"""Settings that say where a run happens, not what it finds."""
 UNDEFENDED = "no defence"
 
 
@@ -28,33 +27,15 @@ def read_runs(paths: Iterable[str | Path]) -> list[Result]:
     return [Result.load(run) for run in found.values()]
 
 
-def flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested settings → dotted key → value.
-
-    >>> flat({"noise": {"sigma": 0.1}})
-    {'noise.sigma': 0.1}
-    """
-    leaves: dict[str, Any] = {}
-    for key, value in tree.items():
-        leaves |= flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {f"{prefix}{key}": value}
-    return leaves
-
-
-def _surroundings(run: Result) -> dict[str, Any]:
-    """All but defence, seed and name; what is off counts as not set, as in results from before the setting existed."""
-    config = {key: value for key, value in run.config.items() if key not in {"defence", "seed", "name"}}
-    return {key: value for key, value in flat(config).items() if value and key not in MACHINE}
-
-
 def question(run: Result) -> dict[str, Any]:
     """What must agree before runs are compared: data, network, audit and the version of its suite."""
-    asked = {key: value for key, value in _surroundings(run).items() if key.split(".")[0] in SAME}
+    asked = {key: value for key, value in surroundings(run).items() if key.split(".")[0] in SAME}
     return asked | {"attacks": run.suite or ", ".join(sorted(run.attacks))}
 
 
 def training(run: Result) -> dict[str, Any]:
     """What may differ between two curves, but not within one."""
-    return {key: value for key, value in _surroundings(run).items() if key.split(".")[0] not in SAME}
+    return {key: value for key, value in surroundings(run).items() if key.split(".")[0] not in SAME}
 
 
 def links(run: Result) -> dict[str, Mapping[str, Any]]:
@@ -109,7 +90,7 @@ def check_comparable(runs: Sequence[Result], metric: str) -> None:
             raise ValueError(
                 f"not comparable: {label(first)} and {label(run)} differ in {'; '.join(unlike)}. "
                 "Name only runs of one data set, network and audit, or audit them again, alike: "
-                f"`attcem audit RUN --suite {_surroundings(first).get('audit.suite', 'standard')}`"
+                f"`attcem audit RUN --suite {surroundings(first).get('audit.suite', 'standard')}`"
             )
 
 

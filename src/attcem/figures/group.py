@@ -8,10 +8,11 @@ from typing import Any
 
 from attcem.compare.curves import Curve, curves_of
 from attcem.compare.settings import UNDEFENDED as NO_DEFENCE
-from attcem.compare.settings import flat, is_number, links, numbers
+from attcem.compare.settings import is_number, links, numbers
 from attcem.figures.style import UNDEFENDED, Look, look
 from attcem.report.numbers import mean
 from attcem.report.settings import SYMBOLS, Setting, settings_of
+from attcem.twins import flat, with_twins
 from attcem.types import Result
 
 MOST = 8
@@ -74,7 +75,7 @@ class Group:
 def groups_of(results: Sequence[Result], at_accuracy: float | None = None) -> list[Group]:
     """One group per data set, backbone and version of the suite, in order of appearance."""
     found: dict[tuple[str, ...], list[Setting]] = {}
-    for setting in settings_of(results):
+    for setting in settings_of(with_twins(results)):
         found.setdefault((*setting.place, setting.suite), []).append(setting)
     return [_group(place, settings, at_accuracy) for place, settings in found.items()]
 
@@ -99,8 +100,8 @@ def names_of(curves: Sequence[Curve]) -> list[str]:
     chains = [list(links(curve.own[0])) for curve in curves]
     found = []
     for own, chain in zip(words, chains, strict=True):
-        twins = [other for other, its in zip(words, chains, strict=True) if its == chain]
-        telling = [key for key in own if any(own[key] != twin.get(key) for twin in twins)]
+        alike = [other for other, its in zip(words, chains, strict=True) if its == chain]
+        telling = [key for key in own if any(own[key] != other.get(key) for other in alike)]
         found.append(" + ".join(_with(link, own, telling) for link in chain))
     return [
         name if curve.name == curve.chain and found.count(name) == 1 else curve.name

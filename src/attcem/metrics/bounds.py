@@ -42,11 +42,9 @@ def filled_floor(rate_nats: float, entropies: Float[Tensor, "k d"], share: Float
     return (weight * log_power.minimum(log_level).exp()).sum().item() / entropies.shape[1]
 
 
-def relative_floor(rate_here: float | None, rate_twin: float | None, d: int) -> float | None:
-    """exp(2 (I_twin − I_here) / d): how much higher the floor is than the twin's, whatever h(x) may be."""
-    if rate_here is None or rate_twin is None:
-        return None
-    return math.exp(2 * (rate_twin - rate_here) / d)
+def relative_floor(rate_here: float, rate_there: float, d: int) -> float:
+    """exp(2 (I_there − I_here) / d): how much higher the floor is than at another rate, whatever h(x) may be."""
+    return math.exp(2 * (rate_there - rate_here) / d)
 
 
 def fano_success(nats: float, candidates: int) -> float:
@@ -88,7 +86,6 @@ def bounds(
     images: Pictures,
     *,
     encode: Callable[[Pictures], Latent] | None = None,
-    twin_rate: float | None = None,
     not_counted: Sequence[str] = (),
     jacobians: int = 1000,
     probes: int = 4,
@@ -97,8 +94,8 @@ def bounds(
     """Everything that is known without attacking, from clean latents of held-out images and these images' pixels.
 
     `encode` is the clean encoder, differentiable and in evaluation mode; without it there is no Fisher bound.
-    `twin_rate` is the `rate_nats` of the same network with less defence. `not_counted` names what the release chain
-    does after the Gaussian noise: it can only lower the rate, by how much is not said, and alone it gives no bound.
+    `not_counted` names what the release chain does after the Gaussian noise: it can only lower the rate, by how much is
+    not said, and alone it gives no bound.
     """
     about = {"sigma": sigma, "gaussian_only": True, "not_counted": list(not_counted)}
     if not sigma > 0:
@@ -118,7 +115,6 @@ def bounds(
         "mse_floor_estimate": max(0.0, filled_floor(rate, prior.entropy, prior.share) - ROUNDING**2),
         "mse_floor_even_estimate": max(0.0, mse_floor(rate, prior.total, d) - ROUNDING**2),
         "mse_floor_why": ESTIMATE,
-        "relative_floor": relative_floor(rate, twin_rate, d),
         "fano": fano_reidentification(rate),
     }
     if encode is not None:

@@ -18,6 +18,7 @@ from attcem.report.charts import Chart
 from attcem.report.numbers import MISSING, is_number
 from attcem.report.settings import Setting, places, section, settings_of
 from attcem.report.tradeoff import tradeoff
+from attcem.twins import with_twins
 from attcem.types import Result, Table
 
 HERE = Path(__file__).parent
@@ -74,6 +75,7 @@ def as_script(data: Any) -> Markup:
 
 def contents(results: Sequence[Result], comparisons: Sequence[Table]) -> dict[str, Any]:
     """Everything the template shows."""
+    results = with_twins(results)
     settings = settings_of(results)
     anchors = {id(run): f"run-{place + 1}" for place, run in enumerate(results)}
     runs = [(setting, run, anchors[id(run)]) for setting in settings for run in setting.runs]

@@ -18,7 +18,7 @@ def bounds_table(settings: Sequence[Setting]) -> Grid | None:
     """What the attacks reached and what theory says of any attack; nothing where nobody asked theory."""
     having = [setting for setting in settings if any(run.bounds for run in setting.runs)]
     heading = ["setting", "worst MSE", "MSE floor, estimate", "Fisher floor, estimate", "information, nats at most"]
-    heading += ["floor, × undefended", "found among 10\N{NARROW NO-BREAK SPACE}000, at most"]
+    heading += ["found among 10\N{NARROW NO-BREAK SPACE}000, at most"]
     return Grid(heading, [_bounds_line(setting) for setting in having]) if having else None
 
 
@@ -28,14 +28,13 @@ def _bounds_line(setting: Setting) -> list[str]:
 
     why = next((run.bounds["why"] for run in setting.runs if run.bounds.get("why")), None)
     if why is not None:
-        return [setting.title, small(setting.mse), str(why), *[MISSING] * 4]
+        return [setting.title, small(setting.mse), str(why), *[MISSING] * 3]
     return [
         setting.title,
         small(setting.mse),
         over_runs(lambda found: found.get("mse_floor_estimate"), small),
         over_runs(lambda found: found.get("fisher", {}).get("mse"), small),
         over_runs(lambda found: found.get("rate_nats"), decibel),
-        over_runs(lambda found: found.get("relative_floor"), ratio),
         over_runs(_fano, ratio),
     ]
 

@@ -193,8 +193,8 @@ def _named_among(configs: Sequence[Mapping[str, Any]], runs: Sequence[Result]) -
 
 def _told_apart(setting: Setting, settings: Iterable[Setting]) -> Setting:
     """Add to a name that several settings share what tells this one from the others."""
-    twins = [s for s in settings if s is not setting and (s.name, s.place) == (setting.name, setting.place)]
+    namesakes = [s for s in settings if s is not setting and (s.name, s.place) == (setting.name, setting.place)]
     ours = flatten(setting.config)
-    keys = {key for twin in twins for key in ours if ours[key] != flatten(twin.config).get(key)}
+    keys = {key for other in namesakes for key in ours if ours[key] != flatten(other.config).get(key)}
     telling = ", ".join(f"{key}={_short(ours[key])}" for key in ours if key in keys)
     return replace(setting, name=f"{setting.name} ({telling})") if telling else setting

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict, deque
+from collections import Counter, deque
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -40,18 +40,19 @@ def sweep(runs: Sequence[Run], out: Path, engine: Engine, table: Table, *, call:
 
     read which runs are finished
     while any is left:
-        start those whose undefended twin is settled, as many as there is room for
+        start as many as there is room for
         when one ends: keep its figures, or its cause; one whose process died is tried again, a few times
     """
     settled = {run.name: found for run in runs if (found := finished(out / run.name))}
     table.begin(runs, settled, engine.slots)
-    queue = Queue([run for run in runs if run.name not in settled])
+    waiting = deque(run for run in runs if run.name not in settled)
+    by_name = {run.name: run for run in waiting}
     attempts: Counter[str] = Counter()
     running = 0
     try:
-        while queue or running:
-            while running < engine.slots and queue:
-                run = queue.next()
+        while waiting or running:
+            while running < engine.slots and waiting:
+                run = waiting.popleft()
                 attempts[run.name] += 1
                 engine.start(Job(run.name, out / run.name, run.experiment, call))
                 table.started(run.name, attempts[run.name])
@@ -59,45 +60,15 @@ def sweep(runs: Sequence[Run], out: Path, engine: Engine, table: Table, *, call:
             for job, outcome in engine.wait(0.5):
                 running -= 1
                 if outcome.died and attempts[job.name] < ATTEMPTS:
-                    queue.again(job.name)
+                    waiting.appendleft(by_name[job.name])
                     table.died(job.name, outcome)
                     continue
                 settled[job.name] = outcome
-                queue.settle(job.name)
                 table.ended(job.name, outcome)
             table.show()
     finally:
         engine.close()
     return settled
-
-
-class Queue:
-    """Runs that wait: those that may start, and those whose undefended twin comes first."""
-
-    def __init__(self, runs: Sequence[Run]) -> None:
-        self.runs = {run.name: run for run in runs}
-        self.ready: deque[Run] = deque()
-        self.behind: defaultdict[str, list[Run]] = defaultdict(list)
-        for run in runs:
-            if run.twin in self.runs:
-                self.behind[run.twin].append(run)
-            else:
-                self.ready.append(run)
-
-    def __bool__(self) -> bool:
-        return bool(self.ready)
-
-    def next(self) -> Run:
-        """The run to start now."""
-        return self.ready.popleft()
-
-    def again(self, name: str) -> None:
-        """Put a run back, to the front."""
-        self.ready.appendleft(self.runs[name])
-
-    def settle(self, name: str) -> None:
-        """Let those start that waited for this one, whatever became of it."""
-        self.ready.extend(self.behind.pop(name, []))
 
 
 def finished(folder: Path) -> Outcome | None:

@@ -18,13 +18,11 @@ KEYS = ("base", "runs", "grid", "seeds")
 
 @dataclass(frozen=True)
 class Run:
-    """One run of a sweep: its folder's name, its settings, what tells it from the others in words, and its twin."""
+    """One run of a sweep: its folder's name, its settings, and what tells it from the others in words."""
 
     name: str
     experiment: Experiment
     label: str = ""
-    twin: str | None = None
-    """The run without defence that it is judged against."""
 
 
 def read_sweep(
@@ -34,7 +32,7 @@ def read_sweep(
     seeds: Sequence[int] | None = None,
     overrides: Sequence[str] = (),
 ) -> list[Run]:
-    """The runs that a file describes, undefended ones first; `overrides` are `--key value` for the base."""
+    """The runs that a file describes, in its order; `overrides` are `--key value` for the base."""
     sweep = read_yaml(path)
     for key in sweep:
         if key not in KEYS:
@@ -50,7 +48,7 @@ def read_sweep(
             said = ", ".join(f"{key}={value}" for key, value in settings.items())
             raise UsageError(f"{path}{': ' + said if said else ''}: {error}") from None
         experiments += [(replace(experiment, seed=seed), label) for seed in seeds or [experiment.seed]]
-    return with_twins(experiments, path)
+    return named(experiments, path)
 
 
 def base_arguments(base: Any, path: Path, presets: Mapping[str, Path]) -> list[str]:
@@ -130,20 +128,15 @@ def labels(every: Sequence[Mapping[str, Any]]) -> list[str]:
     ]
 
 
-def with_twins(experiments: Sequence[tuple[Experiment, str]], path: Path) -> list[Run]:
-    """Runs under their folders' names, each with its undefended twin where the sweep has one; these come first."""
-    twins: dict[str, str] = {}
+def named(experiments: Sequence[tuple[Experiment, str]], path: Path) -> list[Run]:
+    """Runs under their folders' names; two of the same settings are refused, whatever they are called."""
     seen: dict[str, str] = {}
     for experiment, _ in experiments:
         name, question = run_folder(experiment), run_folder(replace(experiment, name=None))
         if question in seen:
             raise UsageError(f"{path}: two runs have the same settings: {seen[question]} and {name}")
         seen[question] = name
-        if not experiment.defence:
-            twins[question] = name
-    runs = []
-    for name, (experiment, label) in zip(seen.values(), experiments, strict=True):
-        bare = run_folder(replace(experiment, name=None, defence={}))
-        told = f"{label}, seed {experiment.seed}"
-        runs.append(Run(name, experiment, told, twins.get(bare) if experiment.defence else None))
-    return sorted(runs, key=lambda run: bool(run.experiment.defence))
+    return [
+        Run(name, experiment, f"{label}, seed {experiment.seed}")
+        for name, (experiment, label) in zip(seen.values(), experiments, strict=True)
+    ]
