@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
-from attcem.naming import check_options
+from attcem.naming import check_name, check_options
 
 C = TypeVar("C")
 
@@ -184,7 +184,7 @@ class Experiment:
     Args:
         defence: Name → options, one entry per link of the chain; empty for none.
         seed: Seed of weights, batches and noise.
-        name: What to call it in tables and in the run's folder; made from the settings if not given.
+        name: What to call it in tables and in the run's folder (a name, no path); made from the settings if not given.
     """
 
     data: DataConfig = field(default_factory=DataConfig)
@@ -195,6 +195,10 @@ class Experiment:
     audit: AuditConfig = field(default_factory=AuditConfig)
     seed: int = 0
     name: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.name is not None:
+            check_name(self.name)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types, as written to config.yaml and result.json; a single client is not worth a word."""

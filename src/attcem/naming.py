@@ -1,10 +1,13 @@
-"""Look a name up; a wrong one is an error that says which name was probably meant."""
+"""Names: one that is looked up wrongly is told which was probably meant, a new one must do as a folder's."""
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import TypeVar
 
 T = TypeVar("T")
+
+LONGEST = 200
+"""Bytes of a name: a file system takes 255, and the seed and the digest of the settings come behind it."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -31,3 +34,14 @@ def check_options(kind: str, given: Iterable[str], allowed: Iterable[str]) -> No
     for option in given:
         if option not in allowed:
             raise ValueError(f"{kind} has no option {option!r}: {nearest(option, allowed)}")
+
+
+def check_name(name: str) -> None:
+    """Raise on a name that is more than one part of a path, cannot be seen as it is, or reads as an option."""
+    if not name.isprintable() or name != name.strip() or name[:1] in ("", ".", "-") or set(name) & set("/\\"):
+        raise ValueError(
+            f"name cannot be {name!r}: give letters, digits or other visible characters, without / or \\, "
+            "and no dot or dash in front"
+        )
+    if len(name.encode()) > LONGEST:
+        raise ValueError(f"name has {len(name.encode())} bytes: give at most {LONGEST}")
