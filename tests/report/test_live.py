@@ -7,14 +7,15 @@ import signal
 import socket
 import subprocess
 import sys
-from contextlib import contextmanager
+import threading
+from contextlib import ExitStack, contextmanager
 from threading import Thread
 from urllib.request import urlopen
 
 import pytest
 
 from attcem.cli import main
-from attcem.report.live import Server
+from attcem.report.live import MOST, Handler, Server
 from attcem.report.watch import Watch
 
 from .made import make_result
@@ -166,6 +167,42 @@ def test_a_result_that_cannot_be_drawn_is_named_and_left_out(tmp_path):
         return " ".join("good" if "good" in run.config["defence"] else {}["axis"] for run in results)
 
     assert Watch([tmp_path], render).look()[1:] == ("good", [f"{tmp_path / 'odd'}: cannot be shown: KeyError: 'axis'"])
+
+
+@contextmanager
+def half_open(server, count):
+    """So many callers that begin a request and never end it."""
+    with ExitStack() as stack:
+        callers = [
+            stack.enter_context(socket.create_connection(("127.0.0.1", server.server_port), PATIENCE))
+            for _ in range(count)
+        ]
+        for caller in callers:
+            caller.sendall(b"GET / HTTP/1.1\r\n")
+        yield callers
+
+
+def test_callers_that_fall_silent_are_sent_away_with_their_threads(tmp_path, monkeypatch):
+    assert Handler.timeout, "nobody may be silent for ever"
+    monkeypatch.setattr(Handler, "timeout", 0.2)
+    before = set(threading.enumerate())
+    with serving(tmp_path) as server, half_open(server, 20) as callers:
+        assert get(server)[0] == 200
+        assert [caller.recv(1) for caller in callers] == [b""] * 20
+        for thread in set(threading.enumerate()) - before:
+            if "process_request_thread" in thread.name:
+                thread.join(PATIENCE)
+                assert not thread.is_alive()
+        assert server.callers == [] and get(server)[0] == 200
+
+
+def test_a_crowd_of_silent_callers_makes_room_for_a_good_one(tmp_path, monkeypatch, capfd):
+    monkeypatch.setattr(Handler, "timeout", None)
+    with serving(tmp_path) as server, half_open(server, MOST + 10) as callers:
+        assert get(server)[0] == 200
+        assert [caller.recv(1) for caller in callers[:10]] == [b""] * 10
+        assert get(server)[0] == 200 and len(server.callers) <= MOST
+    assert capfd.readouterr().err == ""
 
 
 CHILD = """

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import errno
 import json
+import socket
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -18,16 +20,21 @@ ADDRESS = "127.0.0.1"
 NO_RESULT = (
     '<!doctype html><html lang="en"><meta charset="utf-8"><title>attcem</title><body><p>No result yet.</body></html>'
 )
+MOST = 32
+"""Callers at a time; one more, and the one that has been there longest is sent away."""
 SNIPPET = Path(__file__).with_name("templates") / "live.html"
 
 
 class Server(ThreadingHTTPServer):
     """Answers for one watch, and only to those who call it by a name of this machine."""
 
+    request_queue_size = MOST
+
     def __init__(
         self, folders: Iterable[str | Path], port: int, draw: Callable[[Sequence[Result]], str] = render
     ) -> None:
         self.watch = Watch(folders, draw)
+        self.callers: list[socket.socket] = []
         try:
             super().__init__((ADDRESS, port), Handler)
         except OSError as error:
@@ -48,9 +55,23 @@ class Server(ThreadingHTTPServer):
         """What a browser on this machine calls the server; another name is another site's doing."""
         return {f"{host}:{self.server_port}" for host in (ADDRESS, "localhost")}
 
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Make room for a caller, then answer."""
+        self.callers.append(request)
+        while len(self.callers) > MOST:
+            with suppress(OSError, IndexError):  # it may be leaving by itself
+                self.callers.pop(0).shutdown(socket.SHUT_RDWR)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        """Let a caller go."""
+        with suppress(ValueError):
+            self.callers.remove(request)
+        super().shutdown_request(request)
+
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that hangs up is no news; all else is."""
-        if not isinstance(sys.exception(), ConnectionError):
+        """A browser that hangs up or falls silent is no news; all else is."""
+        if not isinstance(sys.exception(), ConnectionError | TimeoutError):
             super().handle_error(request, client_address)
 
 
@@ -58,6 +79,8 @@ class Handler(BaseHTTPRequestHandler):
     """Two answers: the page, and what to tell an open one."""
 
     server: Server
+    timeout = 10.0
+    """Seconds that a caller may be silent."""
 
     def do_GET(self) -> None:
         """`/` is the page, `/version` says whether it is still the newest, and how far other runs are."""
