@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, NoReturn
 from attcem.configfile import UsageError, experiment_parser, explain, parse_experiment
 from attcem.listing import LISTS, find_file, is_sweep, preset_paths, print_list, sweep_paths
 from attcem.options import (
+    DEVICE,
     audit_options,
     compare_options,
     data_options,
+    demo_options,
     explain_options,
     figures_options,
     report_options,
@@ -38,7 +40,7 @@ def demo(options: argparse.Namespace, rest: list[str]) -> None:
     """The whole story on embedded data, in minutes."""
     from attcem.demo import demo
 
-    print(f"\nopen {demo(options.out)}")
+    print(f"\nopen {demo(options.out, device=options.device)}")
 
 
 def show_list(options: argparse.Namespace, rest: list[str]) -> None:
@@ -61,7 +63,7 @@ def run(options: argparse.Namespace, rest: list[str]) -> None:
             rest[0] = str(find_file(rest[0], preset_paths() | sweep_paths()))
         if Path(rest[0]).is_file() and is_sweep(Path(rest[0])):
             raise UsageError(f"{rest[0]} describes many runs: attcem sweep {rest[0]}")
-    experiment = parse_experiment(rest)
+    experiment = parse_experiment(rest).on(options.device)
     from attcem.experiment import run, run_folder
 
     folder = Path(out) if out else Path("runs") / run_folder(experiment)
@@ -80,7 +82,7 @@ def sweep(options: argparse.Namespace, rest: list[str]) -> None:
     if options.address and options.engine != "ray":
         raise UsageError("--address is for --engine ray")
     path = find_file(options.file, sweep_paths())
-    runs = read_sweep(path, preset_paths(), seeds=options.seeds, overrides=rest)
+    runs = read_sweep(path, preset_paths(), seeds=options.seeds, overrides=rest, device=options.device)
     if options.dry_run:
         print("\n".join(f"{run.name}   {run.label}" for run in runs))
         return
@@ -93,7 +95,7 @@ def tune(options: argparse.Namespace, rest: list[str]) -> None:
     from attcem.tune import figures, front, read_search, tune
 
     base = [str(find_file(options.base, preset_paths())), *rest]
-    search = read_search(base, options.range, options.log_range, options.choice)
+    search = read_search(base, options.range, options.log_range, options.choice, options.device)
     out = Path(options.out or Path("runs") / f"tune-{Path(options.base).stem}")
     try:
         study = tune(search, out, options.trials, seed=options.seed)
@@ -121,10 +123,10 @@ def audit(options: argparse.Namespace, rest: list[str]) -> None:
     suite, threat = look_up("suite", config.suite, SUITES), look_up("threat model", config.threat, GRANTS)
     jobs = options.jobs or jobs_worth(allowed(suite.attacks, threat)[0])
     experiment = with_options(experiment, {"audit": config})
-    trained = load_run(folder)
+    trained = load_run(folder, device=options.device)
     try:
         if jobs > 1:
-            side_by_side(folder, config, jobs)
+            side_by_side(folder, config, jobs, device=options.device)
         result = audit_run(folder, experiment, trained)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("finished attacks are kept: the same command goes on after them") from None
@@ -136,7 +138,7 @@ def explain_run(options: argparse.Namespace, rest: list[str]) -> None:
     from attcem.explain import explain
 
     folder = Path(options.run)
-    for found in explain(folder, images=options.images, tsne=options.tsne):
+    for found in explain(folder, images=options.images, tsne=options.tsne, device=options.device):
         print(f"{folder / 'explain' / found.file}   {found.title}")
     if not (folder / "result.json").exists():
         print(f"a page needs an audit first: attcem audit {folder}")
@@ -215,11 +217,12 @@ def client_lines(result: Result) -> list[str]:
     ]
 
 
-RUN_HELP = """usage: attcem run [FILE.yaml | PRESET | RUN-FOLDER] [--out DIR] [--resume] [--key value ...]
+RUN_HELP = f"""usage: attcem run [FILE.yaml | PRESET | RUN-FOLDER] [--out DIR] [--resume] [--device D] [--key value ...]
 
 Train a split network, attack it, and write the result to a folder under runs/.
   --out DIR   where to put the run (default: runs/, named by its settings)
   --resume    continue an interrupted run; a finished one is only read
+  --device D  {DEVICE}
 
 Any setting below overrides the file's:
 """
@@ -243,7 +246,7 @@ def build_parser() -> Parser:
         made.set_defaults(call=call, parser=made)
         return made
 
-    command("demo", demo).add_argument("--out", default="runs/demo", help="folder for the runs and report.html")
+    demo_options(command("demo", demo))
     command("list", show_list).add_argument("what", nargs="?", choices=list(LISTS), help="everything if not given")
     run_options(command("run", run, add_help=False))
     sweep_options(command("sweep", sweep))

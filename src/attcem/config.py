@@ -92,7 +92,7 @@ class TrainConfig:
         start_from: Run folder whose weights to fine-tune.
         crop: Random shift in pixels.
         flip: Random horizontal flip.
-        device: auto, cpu, cuda, cuda:1, mps.
+        device: Where to compute: auto (a GPU if there is one), cpu, cuda, or cuda:1; also --device.
         precision: float32, float64, or bfloat16 (CUDA only).
         tensorboard: Also write TensorBoard events (needs the tensorboard extra).
     """
@@ -199,6 +199,10 @@ class Experiment:
     def __post_init__(self) -> None:
         if self.name is not None:
             check_name(self.name)
+
+    def on(self, device: str | None) -> Experiment:
+        """The same experiment in another place; where it says itself, if none is given."""
+        return self if device is None else dataclasses.replace(self, train=with_options(self.train, {"device": device}))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types, as written to config.yaml and result.json; a single client is not worth a word."""

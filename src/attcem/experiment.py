@@ -35,7 +35,7 @@ def run(
     folder = Path(out) if out is not None else Path("runs") / run_folder(experiment)
     guard = build_defence(experiment.defence)
     if is_first():
-        claim(folder, settings_text(experiment), resume)
+        claim(folder, experiment, resume)
     if (folder / "result.json").exists():
         dismiss()
         return Result.load(folder), folder
@@ -47,9 +47,11 @@ def run(
 
 def trained(experiment: Experiment, guard: Defence, data: Data, folder: Path, *, resume: bool, progress: bool) -> Split:
     """The experiment's network after training in its folder, where its settings are written first."""
+    from attcem.device import find_device
     from attcem.train import fit, fit_clients, is_first, refuse_processes
 
-    clients = dealt(experiment, data)  # such as cannot be are refused before anything is written
+    find_device(experiment.train.device)  # what cannot be is refused before anything is written
+    clients = dealt(experiment, data)
     if clients:
         refuse_processes()
     model = make_model(experiment, data)
@@ -131,16 +133,18 @@ def told_by_client(
     return replace(result, clients=table, flags=result.flags + flags)
 
 
-def load_run(folder: str | Path, model: Split | None = None) -> tuple[Split, Defence, Data]:
+def load_run(folder: str | Path, model: Split | None = None, *, device: str = "auto") -> tuple[Split, Defence, Data]:
     """The network, defence and data of a run, as trained: `guard.release(model.encoder(x))` is what leaves the device.
 
-    A network that was cut from your own module cannot be rebuilt from a file: pass it as `model`.
+    A network that was cut from your own module cannot be rebuilt from a file: pass it as `model`. Network and defence
+    are put on `device`, wherever they were trained; the images stay in memory.
     """
     from attcem.defences import build_defence
+    from attcem.device import find_device
     from attcem.models import build_split
     from attcem.train import read_state, read_tensors, unpack_modules
 
-    folder = Path(folder)
+    folder, where = Path(folder), find_device(device)
     experiment = read_experiment(folder)
     state = read_state(folder / "checkpoint")
     if "best" not in state.files:
@@ -154,7 +158,7 @@ def load_run(folder: str | Path, model: Split | None = None) -> tuple[Split, Def
     guard.attach(model.encoder, fresh=False)
     unpack_modules({"model": model, "guard": guard}, read_tensors(folder / "checkpoint", state, "best"))
     model.record = state
-    return model.eval(), guard.eval(), load(experiment)
+    return model.to(where).eval(), guard.to(where).eval(), load(experiment)
 
 
 def load_clients(folder: str | Path, model: Split, guard: Defence) -> list[Defence]:
@@ -170,7 +174,8 @@ def load_clients(folder: str | Path, model: Split, guard: Defence) -> list[Defen
     for own in guards:
         own.setup(latent=model.latent_shape, classes=model.classes, sigma=own.sigma)
     restore_guards(guards, guard, read_tensors(folder / "checkpoint", state, "best"))
-    return [own.eval() for own in guards]
+    where = next(model.parameters()).device
+    return [own.to(where).eval() for own in guards]
 
 
 def read_experiment(folder: str | Path) -> Experiment:
@@ -184,19 +189,19 @@ def read_experiment(folder: str | Path) -> Experiment:
 
 
 def run_folder(experiment: Experiment) -> str:
-    """A readable name that is the same for the same settings, so that a second call finds the first one's work."""
-    digest = hashlib.sha256(json.dumps(experiment.to_dict(), sort_keys=True).encode()).hexdigest()[:8]
+    """A readable name, the same for the same settings on any device: a second call finds the first one's work."""
+    digest = hashlib.sha256(json.dumps(experiment.on("auto").to_dict(), sort_keys=True).encode()).hexdigest()[:8]
     parts = [experiment.data.name.split(":")[0], experiment.model.backbone, *(experiment.defence or ["none"])]
     return f"{experiment.name or '-'.join(parts)}-s{experiment.seed}-{digest}"
 
 
-def claim(folder: Path, written: str, resume: bool) -> None:
-    """Refuse to overwrite, or to continue a run of other settings."""
+def claim(folder: Path, experiment: Experiment, resume: bool) -> None:
+    """Refuse to overwrite, or to continue a run of other settings; where it is continued does not matter."""
     if not (folder / "config.yaml").exists():
         return
     if not resume:
         raise ValueError(f"{folder} already holds a run: add --resume to continue it, or --out for another folder")
-    if (folder / "config.yaml").read_text() != written:
+    if settings_text(read_experiment(folder).on("auto")) != settings_text(experiment.on("auto")):
         raise ValueError(f"{folder} holds a run of other settings (see its config.yaml): choose another --out")
 
 

@@ -6,11 +6,25 @@ import argparse
 
 from attcem.config import GRANTS
 
+DEVICE = "where to compute: auto (a GPU if there is one), cpu, cuda, or cuda:1 (default: auto)"
+
+
+def device_option(computing: argparse.ArgumentParser, default: str | None = None) -> None:
+    """The option of every command that computes; without default, a file's `train.device` comes before auto."""
+    computing.add_argument("--device", default=default, help=DEVICE)
+
+
+def demo_options(showing: argparse.ArgumentParser) -> None:
+    """Options of `attcem demo`."""
+    showing.add_argument("--out", default="runs/demo", help="folder for the runs and report.html")
+    device_option(showing, "auto")
+
 
 def run_options(running: argparse.ArgumentParser) -> None:
     """Options of `attcem run`, whose help also lists every setting."""
     running.add_argument("--out")
     running.add_argument("--resume", action="store_true")
+    device_option(running)
     running.add_argument("-h", "--help", action="store_true")
 
 
@@ -23,6 +37,7 @@ def sweep_options(sweeping: argparse.ArgumentParser) -> None:
     sweeping.add_argument("--jobs", type=positive, help="runs at a time (default: one per core)")
     sweeping.add_argument("--out", help="folder for the runs (default: runs/ and the file's name)")
     sweeping.add_argument("--resume", action="store_true", help="complete what is missing")
+    device_option(sweeping)
     sweeping.add_argument("--dry-run", action="store_true", help="check everything and list the runs")
 
 
@@ -35,6 +50,7 @@ def tune_options(tuning: argparse.ArgumentParser) -> None:
     tuning.add_argument("--trials", type=positive, default=20, help="of all processes together (default: 20)")
     tuning.add_argument("--at-accuracy", type=float, help="print only what hides most at this validation accuracy")
     tuning.add_argument("--seed", type=int, default=0, help="the search's seed (default: 0)")
+    device_option(tuning)
     tuning.add_argument("--out", help="folder for the study, shared by all processes (default: runs/tune-…)")
 
 
@@ -45,6 +61,7 @@ def audit_options(auditing: argparse.ArgumentParser) -> None:
     auditing.add_argument("--threat", choices=list(GRANTS), help="what the attacker has (default: the run's)")
     auditing.add_argument("--images", type=int, help="test images to reconstruct")
     auditing.add_argument("--seed", type=int, help="the attacker's seed")
+    device_option(auditing, "auto")
     auditing.add_argument(
         "--jobs", type=positive, help="attacks at a time, each on its share of the cores (default: as many as pay)"
     )
@@ -54,6 +71,7 @@ def explain_options(explaining: argparse.ArgumentParser) -> None:
     """Options of `attcem explain`."""
     explaining.add_argument("run", help="a run's folder")
     explaining.add_argument("--images", type=int, default=1000, help="validation images to look at (default: 1000)")
+    device_option(explaining, "auto")
     explaining.add_argument("--tsne", action="store_true", help="also draw neighbourhoods (needs scikit-learn)")
 
 

@@ -1,4 +1,4 @@
-"""Attacks on one run side by side: `python -m attcem.side_by_side RUN SETTINGS N` is one of N processes."""
+"""Attacks on one run side by side: `python -m attcem.side_by_side RUN SETTINGS N DEVICE` is one of N processes."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from attcem.progress import say
 HELPER = [sys.executable, "-m", "attcem.side_by_side"]
 
 
-def side_by_side(folder: Path, config: AuditConfig, jobs: int, *, progress: bool = True) -> None:
+def side_by_side(folder: Path, config: AuditConfig, jobs: int, *, device: str = "auto", progress: bool = True) -> None:
     """Let so many processes attack a run, and return when none has anything left to do.
 
     What they finish lies in the run's folder, where the audit finds it. An attack whose process died is missing there,
     and so is left to the audit: it fails there with its reason, or is done after all.
     """
-    command = [*HELPER, str(folder), json.dumps(asdict(config)), str(jobs)]
+    command = [*HELPER, str(folder), json.dumps(asdict(config)), str(jobs), device]
     helpers = [
         subprocess.Popen(command, env=sharing(jobs), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         for _ in range(jobs)
@@ -51,7 +51,7 @@ def relay(mark: str, lines: IO[str], shown: bool) -> None:
         say(mark + line.rstrip(), shown=shown)
 
 
-def help_out(folder: Path, config: AuditConfig, processes: int) -> None:
+def help_out(folder: Path, config: AuditConfig, processes: int, device: str) -> None:
     """As one of several processes, attack a run as the audit would, with what no other has taken."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group: who started this one decides
     import torch
@@ -61,7 +61,7 @@ def help_out(folder: Path, config: AuditConfig, processes: int) -> None:
     from attcem.attacks import SUITES
     from attcem.experiment import attacked, load_run, read_experiment
 
-    model, guard, data = load_run(folder)
+    model, guard, data = load_run(folder, device=device)
     data, _ = attacked(read_experiment(folder), data)
     attacks, _ = allowed(SUITES[config.suite].attacks, GRANTS[config.threat])
     with torch.random.fork_rng():
@@ -71,4 +71,4 @@ def help_out(folder: Path, config: AuditConfig, processes: int) -> None:
 
 
 if __name__ == "__main__":
-    help_out(Path(sys.argv[1]), AuditConfig(**json.loads(sys.argv[2])), int(sys.argv[3]))
+    help_out(Path(sys.argv[1]), AuditConfig(**json.loads(sys.argv[2])), int(sys.argv[3]), sys.argv[4])

@@ -28,10 +28,12 @@ class Search:
 
     base: Sequence[str]
     space: Mapping[str, BaseDistribution]
+    device: str | None = None
+    """Where trials are made, which is no part of the question."""
 
     def experiment(self, values: Mapping[str, Any]) -> Experiment:
         """The experiment with these values."""
-        return parse_experiment([*self.base, *as_arguments(values)])
+        return parse_experiment([*self.base, *as_arguments(values)]).on(self.device)
 
     def command(self, values: Mapping[str, Any]) -> str:
         """What to type for a run with these values, which is then judged on test images."""
@@ -43,6 +45,7 @@ def read_search(
     ranges: Sequence[Sequence[str]],
     log_ranges: Sequence[Sequence[str]],
     choices: Sequence[Sequence[str]],
+    device: str | None = None,
 ) -> Search:
     """The search of a command line; both ends of a range, and every choice, are checked as settings."""
     try:
@@ -60,7 +63,7 @@ def read_search(
         space |= {key: distribution(base, key, low, high, log=log) for key, low, high in given}
     if not space:
         raise UsageError("nothing to search: add --range, --log-range or --choice")
-    return Search(base, space)
+    return Search(base, space, device)
 
 
 def distribution(base: Sequence[str], key: str, low: str, high: str, *, log: bool) -> BaseDistribution:

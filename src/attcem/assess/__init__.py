@@ -48,7 +48,8 @@ def audit(
 
     This is the only place that looks at `data.test`. `options` are fields of AuditConfig; `experiment` is the
     configuration to record, made from the arguments if not given. With a folder to `keep` finished attacks in, an
-    interrupted audit goes on after them.
+    interrupted audit goes on after them. Attacks and evaluator work where the model lies; pictures are scored,
+    and bounds computed, on the CPU.
     """
     config = with_options(config or AuditConfig(), options)
     suite = look_up("suite", config.suite, SUITES)
@@ -58,7 +59,7 @@ def audit(
     with torch.random.fork_rng():
         accuracy, view, truth = observe(model, guard, data, config)
         say(f"accuracy on released test latents {accuracy:.4f}", shown=progress)
-        judge = Judge(truth, evaluator_for(data, suite.seen, progress))
+        judge = Judge(truth, evaluator_for(data, suite.seen, progress, view.targets.device))
         asking = replace(view, oracle=make_oracle(model, guard))
         guesses = {name: Reconstruction(guess(asking, truth.y)) for name, guess in BASELINES.items()}
         for name, guess in guesses.items():

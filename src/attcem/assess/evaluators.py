@@ -16,17 +16,24 @@ from attcem.files import write_atomically
 from attcem.metrics import Evaluator
 from attcem.types import Images
 
-_TRAINED: dict[str, Evaluator] = {}
+CPU = torch.device("cpu")
+
+_TRAINED: dict[tuple[str, torch.device], Evaluator] = {}
 
 
-def evaluator_for(data: Data, seen: int, progress: bool) -> Evaluator:
-    """The judge of this data, trained on `seen` of the private images, on none of which any attack is scored."""
-    known = digest(data.private, data.classes, seen)
-    if known not in _TRAINED:
-        path = default_root() / "evaluators" / f"{known}.safetensors"
+def evaluator_for(data: Data, seen: int, progress: bool, device: torch.device = CPU) -> Evaluator:
+    """The judge of this data, trained on `seen` of the private images, on none of which any attack is scored.
+
+    It works on the given device, wherever it was trained first.
+    """
+    name = digest(data.private, data.classes, seen)
+    if (name, device) not in _TRAINED:
+        path, images = default_root() / "evaluators" / f"{name}.safetensors", data.private.to(device)
         with torch.random.fork_rng():  # an audit's own draws must not depend on what lies in the cache
-            _TRAINED[known] = read(path, data) or trained(path, data, seen, progress)
-    return _TRAINED[known]
+            _TRAINED[name, device] = read(path, images, data.classes) or trained(
+                path, images, data.classes, seen, progress
+            )
+    return _TRAINED[name, device]
 
 
 def digest(images: Images, classes: int, seen: int) -> str:
@@ -37,19 +44,19 @@ def digest(images: Images, classes: int, seen: int) -> str:
     return found.hexdigest()[:32]
 
 
-def trained(path: Path, data: Data, seen: int, progress: bool) -> Evaluator:
+def trained(path: Path, images: Images, classes: int, seen: int, progress: bool) -> Evaluator:
     """Train it, and keep it where the cache can be written to."""
-    evaluator = Evaluator.train(data.private, data.classes, seed=0, progress=progress, seen=seen)
+    evaluator = Evaluator.train(images, classes, seed=0, progress=progress, seen=seen)
     state = {name: tensor.cpu().contiguous() for name, tensor in evaluator.network.state_dict().items()}
     with suppress(OSError):
         write_atomically(path, save(state | {"accuracy": torch.tensor(evaluator.accuracy, dtype=torch.float64)}))
     return evaluator
 
 
-def read(path: Path, data: Data) -> Evaluator | None:
+def read(path: Path, images: Images, classes: int) -> Evaluator | None:
     """The one that was kept; a file that is missing or not whole counts as nothing."""
     try:
         state = load(path.read_bytes())
-        return Evaluator.restored(state, data.private, data.classes)
+        return Evaluator.restored(state, images, classes)
     except (OSError, SafetensorError, KeyError, RuntimeError):
         return None

@@ -20,7 +20,7 @@ __all__ = ["explain"]
 
 
 def explain(
-    folder: str | Path, *, images: int = 1000, tsne: bool = False, model: Split | None = None
+    folder: str | Path, *, images: int = 1000, tsne: bool = False, model: Split | None = None, device: str = "auto"
 ) -> list[Explanation]:
     """Draw what a run's defence looks at into its folder `explain/`, where its report finds it.
 
@@ -28,7 +28,7 @@ def explain(
     passed as `model`.
     """
     folder = Path(folder)
-    model, guard, data = load_run(folder, model)
+    model, guard, data = load_run(folder, model, device=device)
     scene = look(model, guard, data, images)
     found = [*attention(scene), *slots(scene), *gates(scene), pca(scene), *([neighbours(scene)] if tsne else [])]
     return keep(folder / "explain", found)

@@ -70,6 +70,11 @@ class Evaluator:
     network: Recogniser
     accuracy: float
 
+    @property
+    def device(self) -> torch.device:
+        """Where it was trained, and judges; pictures may come from anywhere, and scores go back there."""
+        return self.network.mean.device
+
     @classmethod
     def train(
         cls,
@@ -82,7 +87,10 @@ class Evaluator:
         epochs: int = 16,
         batch: int = 128,
     ) -> Evaluator:
-        """Learn to name images; it meets each at most `epochs` times, and of all at most `seen` (of 32×32 pixels)."""
+        """Learn to name images, on the device that they lie on.
+
+        It meets each at most `epochs` times, and of all at most `seen` (of 32×32 pixels).
+        """
         if len(images) < 2:
             raise ValueError(f"an evaluator cannot learn from {len(images)} labelled images: give it at least 2")
         generator = torch.Generator().manual_seed(seed)
@@ -109,8 +117,8 @@ class Evaluator:
     @torch.no_grad()
     def recognised(self, pictures: Pictures, y: Int64[Tensor, " n"]) -> PerImage:
         """1 where it gives a picture the class y, else 0."""
-        named = torch.cat([self.network(part).argmax(1) for part in pictures.clamp(0, 1).split(256)])
-        return (named == y).float()
+        named = torch.cat([self.network(part.to(self.device)).argmax(1) for part in pictures.clamp(0, 1).split(256)])
+        return (named.to(y.device) == y).float()
 
     @torch.no_grad()
     def distance(self, guess: Pictures, truth: Pictures) -> PerImage:
@@ -119,7 +127,8 @@ class Evaluator:
         In the spirit of LPIPS (Zhang et al. 2018) but with this network's features, not comparable with it.
         """
         parts = zip(guess.clamp(0, 1).split(256), truth.split(256), strict=True)
-        return torch.cat([self.feature_distance(a, b) for a, b in parts])
+        apart = [self.feature_distance(a.to(self.device), b.to(self.device)) for a, b in parts]
+        return torch.cat(apart).to(truth.device)
 
     def feature_distance(self, guess: Pictures, truth: Pictures) -> PerImage:
         """The same for as many pictures as fit in memory."""
@@ -163,7 +172,7 @@ def batches(
     for _ in range(steps):
         while len(order) < batch:
             order = torch.cat([order, torch.randperm(len(images), generator=generator)])
-        pick, order = order[:batch].to(images.x.device), order[batch:]
+        pick, order = order[:batch], order[batch:]
         down = torch.randint(-(height // 8), height // 8 + 1, (batch,), generator=generator)
         right = torch.randint(-(width // 8), width // 8 + 1, (batch,), generator=generator)
         flip, blurred = torch.rand(2, batch, generator=generator) < torch.tensor([[1 / 2], [1 / 3]])

@@ -31,8 +31,12 @@ def read_sweep(
     *,
     seeds: Sequence[int] | None = None,
     overrides: Sequence[str] = (),
+    device: str | None = None,
 ) -> list[Run]:
-    """The runs that a file describes, in its order; `overrides` are `--key value` for the base."""
+    """The runs that a file describes, in its order; `overrides` are `--key value` for the base.
+
+    They are made on `device`; where the file says, if none is given.
+    """
     sweep = read_yaml(path)
     for key in sweep:
         if key not in KEYS:
@@ -43,7 +47,7 @@ def read_sweep(
     every = list(combinations(sweep, path))
     for settings, label in zip(every, labels(every), strict=True):
         try:
-            experiment = parse_experiment([*base, *as_arguments(settings)])
+            experiment = parse_experiment([*base, *as_arguments(settings)]).on(device)
         except UsageError as error:
             said = ", ".join(f"{key}={value}" for key, value in settings.items())
             raise UsageError(f"{path}{': ' + said if said else ''}: {error}") from None

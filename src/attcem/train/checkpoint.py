@@ -148,11 +148,11 @@ def unpack_optimiser(optimiser: torch.optim.Optimizer, tensors: Mapping[str, Ten
 
 
 def refuse_other(theirs: State, mine: State, out: Path) -> None:
-    """Raise where a checkpoint belongs to a run of other settings."""
+    """Raise where a checkpoint belongs to a run of other settings; where it was trained does not matter."""
+    before, now = ({**vars(state), "config": {**state.config, "device": "any"}} for state in (theirs, mine))
     for name in ("config", "seed", "spec"):
-        if getattr(theirs, name) != getattr(mine, name):
-            what = differences(getattr(theirs, name), getattr(mine, name))
-            raise ValueError(f"{out} was trained with another {name}: {what}")
+        if before[name] != now[name]:
+            raise ValueError(f"{out} was trained with another {name}: {differences(before[name], now[name])}")
 
 
 def differences(theirs: Any, mine: Any) -> str:

@@ -11,8 +11,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from attcem.device import find_device
 from attcem.train.collectives import Own, Sum, Together, rows_of
-from attcem.train.device import place
 from attcem.train.team import ALONE, Team
 from attcem.train.whole_batch import whole_batch
 
@@ -43,7 +43,7 @@ def join(device: str) -> Team:
         return ALONE
     if ":" in device:
         raise ValueError(f"device {device!r} is one place for {team_size()} processes: use cuda, or auto, or cpu")
-    kind = place(device, "float32")[0].type
+    kind = find_device(device).type
     if kind == "cuda":
         card, cards = int(os.environ.get("LOCAL_RANK", "0")), torch.cuda.device_count()
         if card >= cards:

@@ -10,8 +10,8 @@ import torch
 from attcem.config import TrainConfig
 from attcem.data.loader import Augment, Loader
 from attcem.defences import Defence
+from attcem.device import find_device, number_format
 from attcem.models import Split
-from attcem.train.device import place
 from attcem.train.diagnostics import Diagnostics
 from attcem.train.gradients import one_pass
 from attcem.train.schedule import recipe_for, risen
@@ -40,7 +40,8 @@ class Learner:
         self.model, self.guard, self.images, self.config, self.team = model, guard, images, config, team
         self.optimisers = list(optimisers)
         self.recipe = recipe_for(config)
-        device, self.dtype, self.autocast = place(config.device, config.precision)
+        device = find_device(config.device)
+        self.dtype, self.autocast = number_format(config.precision, device)
         self.loader = Loader(images, config.batch, device=device, augment=Augment(config.crop, config.flip), seed=seed)
         self.buffers = list(model.buffers())
         self.diagnostics = Diagnostics()

@@ -16,6 +16,7 @@ from attcem.config import TrainConfig, with_options
 from attcem.data import Data
 from attcem.data.clients import fingerprint
 from attcem.defences import Defence, Surrogate, describe
+from attcem.device import find_device, number_format, peak_megabytes
 from attcem.models import Split
 from attcem.progress import bar, say
 from attcem.train.checkpoint import (
@@ -31,7 +32,6 @@ from attcem.train.checkpoint import (
     unpack_optimiser,
     write_state,
 )
-from attcem.train.device import peak_megabytes, place
 from attcem.train.diagnostics import Diagnostics
 from attcem.train.distributed import join
 from attcem.train.history import History, cost, in_words
@@ -106,7 +106,8 @@ class Training:
         progress: bool,
         team: Team = ALONE,
     ) -> None:
-        self.device, dtype, _ = place(config.device, config.precision)
+        self.device = find_device(config.device)
+        dtype, _ = number_format(config.precision, self.device)
         self.first_candidate = first_candidate(guard, config.epochs)
         guard.setup(latent=model.latent_shape, classes=model.classes, sigma=guard.sigma)
         self.model = model.to(self.device, dtype, memory_format=torch.channels_last)  # type: ignore[call-overload]

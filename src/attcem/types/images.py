@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
 from jaxtyping import Float, Int64, UInt8
 from torch import Tensor
 
@@ -32,6 +33,10 @@ class Images:
         """Channels, height, width of one image, as a network sees it."""
         _, h, w, c = self.x.shape
         return c, h, w
+
+    def to(self, device: torch.device) -> Images:
+        """The same images in another place."""
+        return Images(self.x.to(device), self.y.to(device))
 
     def pixels(self) -> Float[Tensor, "n c h w"]:
         """Images in [0,1], laid out channels_last."""

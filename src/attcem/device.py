@@ -1,4 +1,4 @@
-"""Where and in which precision training runs, and how much memory it took."""
+"""Where the work is done and in which precision, and how much memory it took there."""
 
 from __future__ import annotations
 
@@ -11,22 +11,27 @@ from pathlib import Path
 import torch
 
 
-def place(device: str, precision: str) -> tuple[torch.device, torch.dtype, AbstractContextManager]:
-    """Device, dtype of weights, and the autocast context that a configuration asks for."""
+def find_device(device: str | torch.device) -> torch.device:
+    """The place that `--device` names; auto is the GPU if there is one. It must hold float64, which bounds need."""
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     try:
         where = torch.device(device)
-        torch.empty(0, device=where)
-    except (RuntimeError, AssertionError) as error:
+        torch.zeros(1, dtype=torch.float64, device=where).item()
+    except (RuntimeError, AssertionError, TypeError) as error:
         raise ValueError(
-            f"device {device!r} cannot be used here ({str(error).splitlines()[0]}): try auto or cpu"
+            f"device {str(device)!r} cannot be used here ({str(error).splitlines()[0]}): try auto or cpu"
         ) from None
+    return where
+
+
+def number_format(precision: str, where: torch.device) -> tuple[torch.dtype, AbstractContextManager]:
+    """Dtype of weights, and the autocast context of a training step."""
     if precision == "bfloat16":
         if where.type != "cuda":
             raise ValueError("precision bfloat16 needs a CUDA device (many CPUs crash on it): use float32")
-        return where, torch.float32, torch.autocast(where.type, torch.bfloat16)
-    return where, getattr(torch, precision), nullcontext()
+        return torch.float32, torch.autocast(where.type, torch.bfloat16)
+    return getattr(torch, precision), nullcontext()
 
 
 def peak_megabytes(device: torch.device) -> float:
