@@ -29,6 +29,7 @@ def main(epochs: int = 5, suite: str = "demo") -> attcem.Result:
     attcem.fit(model, guard, data, epochs=epochs)
     result = attcem.audit(model, guard, data, suite=suite)
     print(f"accuracy {result.accuracy:.3f}, worst MSE {result.worst.mse:.4f}")
+    print(f"recorded as {result.config['defence']}")
     return result
 
 

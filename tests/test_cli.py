@@ -47,7 +47,7 @@ def test_a_run_leaves_everything_the_design_promises(finished):
     result = json.loads((finished / "result.json").read_text())
     keys = "schema config seed versions commit accuracy attacks worst per_class bounds baselines flags cost history"
     assert set(keys.split()) <= set(result)
-    assert result["seed"] == 3 and result["config"]["defence"] == {"noise": {"sigma": 0.2}}
+    assert result["seed"] == 3 and result["config"]["defence"] == [{"noise": {"sigma": 0.2}}]
     assert set(result["baselines"]) == {"mean_image", "class_mean", "nearest_public"}
     for scores in (*result["attacks"].values(), result["worst"], *result["baselines"].values()):
         for metric in ("mse", "psnr", "ssim", "recon_acc", "reid_top1"):
@@ -189,11 +189,11 @@ def test_a_typo_in_a_file_too(text, named, capsys, tmp_path):
 def test_a_short_option_reaches_the_one_link_that_has_it(tiny):
     from attcem.configfile import parse_experiment
 
-    assert parse_experiment([str(tiny), "--defence.sigma", "0.7"]).defence == {"noise": {"sigma": 0.7}}
-    assert parse_experiment([str(tiny), "--defence.noise.sigma", "0.7"]).defence == {"noise": {"sigma": 0.7}}
-    assert parse_experiment([str(tiny), "--defence.noise.sigma=0.7", "--seed", "2"]).defence == {
-        "noise": {"sigma": 0.7}
-    }
+    assert parse_experiment([str(tiny), "--defence.sigma", "0.7"]).defence == [{"noise": {"sigma": 0.7}}]
+    assert parse_experiment([str(tiny), "--defence.noise.sigma", "0.7"]).defence == [{"noise": {"sigma": 0.7}}]
+    assert parse_experiment([str(tiny), "--defence.noise.sigma=0.7", "--seed", "2"]).defence == [
+        {"noise": {"sigma": 0.7}}
+    ]
 
 
 def test_several_options_of_one_link_are_all_kept_and_the_files_others_with_them(tmp_path):
@@ -202,7 +202,7 @@ def test_several_options_of_one_link_are_all_kept_and_the_files_others_with_them
     file = tmp_path / "gated.yaml"
     file.write_text("defence: {noise: {sigma: 0.2}, gated: {lam: 3, gamma: 0.01}}")
     options = ["--defence.gated.form", "gates", "--defence.gated.warmup", "2", "--defence.lam=5"]
-    gated = parse_experiment([str(file), *options]).defence["gated"]
+    gated = parse_experiment([str(file), *options]).defence[1]["gated"]
     assert [gated[name] for name in ("form", "warmup", "lam", "gamma")] == ["gates", 2, 5.0, 0.01]
 
 

@@ -9,17 +9,18 @@ import attcem
 
 SOURCE = Path(attcem.__file__).parent
 
-WORDS = {"types", "naming", "config", "progress", "files", "reading"}
+WORDS = {"types", "naming", "links", "config", "progress", "files", "reading"}
 DOORS = {
     "types": {"files", "reading", "report"},  # Result.report, imported when called
     "naming": set(),
+    "links": set(),
     "reading": set(),
     "locks": set(),
     "files": {"locks"},
     "workplace": {"files", "locks"},
     "cores": set(),
     "device": set(),
-    "config": {"naming"},
+    "config": {"naming", "links"},
     "progress": set(),
     "maths": set(),
     "layers": set(),
@@ -30,9 +31,9 @@ DOORS = {
     "threat": WORDS | {"data", "models", "defences"},
     "attacks": WORDS | {"data", "layers", "maths"},
     "metrics": WORDS | {"maths"},
-    "twins": {"types"},
-    "report": {"types", "files", "twins", "reading"},
-    "compare": {"types", "twins", "naming", "metrics"},
+    "twins": {"types", "links"},
+    "report": {"types", "files", "links", "twins", "reading"},
+    "compare": {"types", "twins", "naming", "links", "metrics"},
     "figures": {"types", "twins", "files", "report", "compare"},
     "serve": {"types", "models", "defences", "layers"},
     "assess": WORDS | {"cores", "locks", "data", "models", "defences", "train", "threat", "attacks", "metrics"},

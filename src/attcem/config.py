@@ -6,6 +6,7 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
+from attcem.links import as_chain
 from attcem.naming import check_name, check_options
 
 C = TypeVar("C")
@@ -182,14 +183,14 @@ class Experiment:
     """One experiment: data, network, defence, training, clients and audit.
 
     Args:
-        defence: Name → options, one entry per link of the chain; empty for none.
+        defence: List of links, each as {name: {option: value}}; a mapping name → options is read, too; empty for none.
         seed: Seed of weights, batches and noise.
         name: What to call it in tables and in the run's folder (a name, no path); made from the settings if not given.
     """
 
     data: DataConfig = field(default_factory=DataConfig)
     model: ModelConfig = field(default_factory=ModelConfig)
-    defence: dict[str, Any] = field(default_factory=dict)
+    defence: list[Any] | dict[str, Any] = field(default_factory=list)
     train: TrainConfig = field(default_factory=TrainConfig)
     clients: ClientsConfig = field(default_factory=ClientsConfig)
     audit: AuditConfig = field(default_factory=AuditConfig)
@@ -199,6 +200,7 @@ class Experiment:
     def __post_init__(self) -> None:
         if self.name is not None:
             check_name(self.name)
+        object.__setattr__(self, "defence", as_chain(self.defence))
 
     def on(self, device: str | None) -> Experiment:
         """The same experiment in another place; where it says itself, if none is given."""

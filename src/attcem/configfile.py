@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 from jsonargparse import ArgumentParser, set_loader
 
 from attcem.config import Experiment
+from attcem.links import Link, as_chain, number, read_links
 from attcem.naming import look_up, nearest
 from attcem.reading import settings
 from attcem.reading.settings import parse_yaml
@@ -45,8 +46,11 @@ def experiment_parser(prog: str = "attcem run") -> Parser:
     return parser
 
 
-def parse_experiment(arguments: Sequence[str]) -> Experiment:
-    """The experiment that `[FILE.yaml] [--key value …]` describes, with every name in it checked."""
+def parse_experiment(arguments: Sequence[str], *, own_guard: bool = False) -> Experiment:
+    """The experiment that `[FILE.yaml] [--key value …]` describes, with every name in it checked.
+
+    It must be possible to build its defence, except where one is at hand that was made in Python.
+    """
     from attcem.defences import build_defence
 
     file, arguments = without_file(arguments)
@@ -58,9 +62,11 @@ def parse_experiment(arguments: Sequence[str]) -> Experiment:
     parsed.pop("config", None)
     try:
         experiment: Experiment = Experiment(**vars(parser.instantiate(parsed)))
-        experiment = dataclasses.replace(experiment, defence=typed_chain(overridden(experiment.defence, links)))
+        chain = overridden(as_chain(experiment.defence), links)
+        experiment = dataclasses.replace(experiment, defence=typed_chain(chain))
         check_names(experiment)
-        build_defence(experiment.defence)
+        if not own_guard:
+            build_defence(experiment.defence)
         return experiment
     except UsageError:
         raise
@@ -134,58 +140,79 @@ def without_links(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     return rest, links
 
 
-def overridden(chain: Mapping[str, Any], links: Mapping[str, str]) -> dict[str, Any]:
-    """The chain with single options replaced, the others as they were."""
-    chain = {name: dict(options) if isinstance(options, Mapping) else options for name, options in chain.items()}
+def overridden(chain: list[dict[str, Any]], links: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The chain with single options replaced, the others as they were; a link that it does not have is added."""
+    chain = chain.copy()
     for key, text in links.items():
         name, _, option = key.partition(".")
         try:
             value = parse_yaml(text)
         except ValueError:
             raise UsageError(f"defence.{key} cannot be {text!r}: give a number, a word or a {{mapping: 1}}") from None
-        if option:
-            chain[name] = dict(chain.get(name) or {}) | {option: value}
-        else:
-            chain[name] = value
+        place = place_of(name, chain)
+        ((kind, options),) = chain[place].items()
+        chain[place] = {kind: {**options, option: value} if option and isinstance(options, Mapping) else value}
     return chain
 
 
-def typed_chain(chain: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Check every link's options against its signature; `lam` alone means the one link that has a lam."""
-    from attcem.defences import DEFENCES, option_types
+def place_of(name: str, chain: list[dict[str, Any]]) -> int:
+    """Where in the chain the link of this name stands; one that would get this name is added at the end."""
+    from attcem.defences import DEFENCES
 
-    for name, options in chain.items():
-        if name in DEFENCES and not isinstance(options, Mapping | None):
-            raise UsageError(f"defence.{name} cannot be {options!r}: give its options, as in {{sigma: 0.1}}")
-    links = {name: dict(options or {}) for name, options in chain.items() if name in DEFENCES}
-    for name, value in chain.items():
-        if name in DEFENCES:
-            continue
-        owners = [link for link in links if name in option_types(link)]
+    names = number(kind for link in chain for kind in link)
+    if name in names:
+        return names.index(name)
+    chain.append({re.sub(r"-\d+$", "", name): {}})
+    if number(kind for link in chain for kind in link)[-1] != name:
+        raise UsageError(f"the chain has no link {name!r}: {nearest(name, [*names, *DEFENCES])}")
+    return len(names)
+
+
+def typed_chain(chain: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Check every link's options against its signature; `lam` alone means the one link that has a lam."""
+    from attcem.defences import DEFENCES
+
+    alone = {kind: value for link in chain for kind, value in link.items() if kind not in DEFENCES and ":" not in kind}
+    links = read_links([link for link in chain if not alone.keys() & link.keys()])
+    chosen = {link.name: dict(link.options) for link in links}
+    for name, value in alone.items():
+        owners = [link.name for link in links if name in options_of(link.kind)]
         if len(owners) != 1:
-            known = [*DEFENCES, *(option for link in links for option in option_types(link))]
+            known = {*DEFENCES, *(option for link in links for option in options_of(link.kind))}
             raise UsageError(
                 f"defence.{name} belongs to more than one of {', '.join(owners)}: write defence.{owners[0]}.{name}"
                 if owners
                 else f"unknown defence or option {name!r}: {nearest(name, known)}"
             )
-        links[owners[0]][name] = value
-    return {name: typed_options(name, options) for name, options in links.items()}
+        chosen[owners[0]][name] = value
+    return [{link.kind: typed_options(link._replace(options=chosen[link.name]))} for link in links]
 
 
-def typed_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """One defence's options with their declared types."""
+def options_of(kind: str) -> dict[str, Any]:
+    """Options of a kind and their types; those of a defence of your own are not looked up."""
     from attcem.defences import DEFENCES, option_types
 
-    for option in options:
-        if option not in option_types(name):
-            raise UsageError(f"defence {name!r} has no option {option!r}: {nearest(option, option_types(name))}")
-    parser = options_parser(typing.cast(Hashable, DEFENCES[name]))
-    plain = {key: parse_yaml(value) if isinstance(value, str) else value for key, value in options.items()}
+    return option_types(kind) if kind in DEFENCES else {}
+
+
+def typed_options(link: Link) -> Mapping[str, Any]:
+    """One link's options with their declared types, where these are known."""
+    from attcem.defences import DEFENCES
+
+    if link.kind not in DEFENCES:
+        return link.options
+    for option in link.options:
+        if option not in options_of(link.kind):
+            raise UsageError(
+                f"defence {link.name!r} has no option {option!r}: {nearest(option, options_of(link.kind))}"
+            )
+    parser = options_parser(typing.cast(Hashable, DEFENCES[link.kind]))
+    plain = {key: parse_yaml(value) if isinstance(value, str) else value for key, value in link.options.items()}
     try:
-        return {key: value for key, value in vars(parser.parse_object(plain)).items() if key in option_types(name)}
+        typed = vars(parser.parse_object(plain))
     except UsageError as error:
-        raise UsageError(f"defence {name}: {error}") from None
+        raise UsageError(f"defence {link.name}: {error}") from None
+    return {key: value for key, value in typed.items() if key in options_of(link.kind)}
 
 
 @cache
@@ -225,6 +252,9 @@ MESSAGES: dict[str, Callable[[re.Match[str], Sequence[str]], str]] = {
     r"unrecognized arguments: (--?[^\s=]+)": partial(_suggest, "option"),
     r"Option '(\w+)' is not accepted": partial(_suggest, "option"),
     r"does not accept option '(\w+)'": partial(_suggest, "option"),
+    r'key "defence": Does not validate.* Given value: (.*)': lambda found, _: (
+        f"defence cannot be {found[1]}: give a list of links, as in [{{noise: {{sigma: 0.1}}}}]"
+    ),
     r'key "([\w.]+)": .*Literal\[(.+?)\]\. Got value: (\S+)': _choose,
     r"argument (\S+): invalid choice: '(.*?)' \(choose from (.+)\)": lambda found, _: (
         f"unknown {found[1]} {found[2]!r}: {nearest(found[2], re.split(r', ', found[3].replace(chr(39), '')))}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 from dataclasses import replace
@@ -12,6 +13,7 @@ import yaml
 
 from attcem.config import Experiment
 from attcem.files import write_atomically
+from attcem.links import as_chain, read_links
 from attcem.types import Images, Result
 
 if TYPE_CHECKING:
@@ -23,17 +25,26 @@ __all__ = ["Experiment", "load_clients", "load_run", "run", "run_folder"]
 
 
 def run(
-    experiment: Experiment, out: str | Path | None = None, *, resume: bool = False, progress: bool = True
+    experiment: Experiment,
+    out: str | Path | None = None,
+    *,
+    guard: Defence | None = None,
+    resume: bool = False,
+    progress: bool = True,
 ) -> tuple[Result, Path]:
     """Do an experiment in its folder and return what it found; a finished one is only read.
 
+    A `guard` that was made in Python takes the place of the experiment's defence, and is recorded there.
     Of several processes that torchrun has started, all train, the first one audits, and the others leave before that.
     """
-    from attcem.defences import build_defence
+    from attcem.defences import build_defence, describe
     from attcem.train import dismiss, is_first
 
+    if guard is None:
+        guard = build_defence(experiment.defence)
+    else:
+        experiment = replace(experiment, defence=describe(guard))
     folder = Path(out) if out is not None else Path("runs") / run_folder(experiment)
-    guard = build_defence(experiment.defence)
     if is_first():
         claim(folder, experiment, resume)
     if (folder / "result.json").exists():
@@ -133,19 +144,22 @@ def told_by_client(
     return replace(result, clients=table, flags=result.flags + flags)
 
 
-def load_run(folder: str | Path, model: Split | None = None, *, device: str = "auto") -> tuple[Split, Defence, Data]:
+def load_run(
+    folder: str | Path, model: Split | None = None, guard: Defence | None = None, *, device: str = "auto"
+) -> tuple[Split, Defence, Data]:
     """The network, defence and data of a run, as trained: `guard.release(model.encoder(x))` is what leaves the device.
 
-    A network that was cut from your own module cannot be rebuilt from a file: pass it as `model`. Network and defence
-    are put on `device`, wherever they were trained; the images stay in memory.
+    A network that was cut from your own module cannot be rebuilt from a file: pass it as `model`. Nor can a chain with
+    a defence of your own: pass one made like the one that was trained as `guard`. Network and defence are put on
+    `device`, wherever they were trained; the images stay in memory.
     """
-    from attcem.defences import build_defence
+    from attcem.defences import build_defence, check_described
     from attcem.device import find_device
     from attcem.models import build_split
     from attcem.train import read_state, read_tensors, unpack_modules
 
     folder, where = Path(folder), find_device(device)
-    experiment = read_experiment(folder)
+    experiment = read_experiment(folder, own_guard=guard is not None)
     state = read_state(folder / "checkpoint")
     if "best" not in state.files:
         raise ValueError(f"{folder} has no validated epoch yet: continue it with `attcem run {folder} --resume`")
@@ -153,7 +167,10 @@ def load_run(folder: str | Path, model: Split | None = None, *, device: str = "a
         if state.spec is None:
             raise ValueError(f"{folder} was trained on a module of your own: pass load_run(..., model=your split)")
         model = build_split(state.spec)
-    guard = build_defence(experiment.defence)
+    if guard is None:
+        guard = build_defence(experiment.defence)
+    else:
+        check_described(guard, experiment.defence)
     guard.setup(latent=model.latent_shape, classes=model.classes, sigma=guard.sigma)
     guard.attach(model.encoder, fresh=False)
     unpack_modules({"model": model, "guard": guard}, read_tensors(folder / "checkpoint", state, "best"))
@@ -163,45 +180,46 @@ def load_run(folder: str | Path, model: Split | None = None, *, device: str = "a
 
 def load_clients(folder: str | Path, model: Split, guard: Defence) -> list[Defence]:
     """Every client's own guard of a run with clients, as trained; `model` and `guard` are what `load_run` gives."""
-    from attcem.defences import build_defence
     from attcem.train import read_state, read_tensors, restore_guards
 
     folder = Path(folder)
-    experiment, state = read_experiment(folder), read_state(Path(folder) / "checkpoint")
+    experiment, state = read_experiment(folder, own_guard=True), read_state(folder / "checkpoint")
     if experiment.clients.count == 1:
         raise ValueError(f"{folder} was trained by one client: use load_run")
-    guards = [build_defence(experiment.defence) for _ in range(experiment.clients.count)]
-    for own in guards:
-        own.setup(latent=model.latent_shape, classes=model.classes, sigma=own.sigma)
+    guards = [copy.deepcopy(guard) for _ in range(experiment.clients.count)]
     restore_guards(guards, guard, read_tensors(folder / "checkpoint", state, "best"))
     where = next(model.parameters()).device
     return [own.to(where).eval() for own in guards]
 
 
-def read_experiment(folder: str | Path) -> Experiment:
-    """The experiment that a run's folder was made from."""
+def read_experiment(folder: str | Path, *, own_guard: bool = False) -> Experiment:
+    """The experiment that a run's folder was made from, whose defence can be built unless an own guard is at hand."""
     from attcem.configfile import parse_experiment
 
     path = Path(folder) / "config.yaml"
     if not path.exists():
         raise ValueError(f"{folder} is not a run: it holds no config.yaml")
-    return parse_experiment([str(path)])
+    return parse_experiment([str(path)], own_guard=own_guard)
 
 
 def run_folder(experiment: Experiment) -> str:
     """A readable name, the same for the same settings on any device: a second call finds the first one's work."""
     digest = hashlib.sha256(json.dumps(experiment.on("auto").to_dict(), sort_keys=True).encode()).hexdigest()[:8]
-    parts = [experiment.data.name.split(":")[0], experiment.model.backbone, *(experiment.defence or ["none"])]
+    chain = [link.name for link in read_links(experiment.defence)] or ["none"]
+    parts = [experiment.data.name.split(":")[0], experiment.model.backbone, *chain]
     return f"{experiment.name or '-'.join(parts)}-s{experiment.seed}-{digest}"
 
 
 def claim(folder: Path, experiment: Experiment, resume: bool) -> None:
     """Refuse to overwrite, or to continue a run of other settings; where it is continued does not matter."""
+    from attcem.configfile import typed_chain
+
     if not (folder / "config.yaml").exists():
         return
     if not resume:
         raise ValueError(f"{folder} already holds a run: add --resume to continue it, or --out for another folder")
-    if settings_text(read_experiment(folder).on("auto")) != settings_text(experiment.on("auto")):
+    whole = replace(experiment, defence=typed_chain(as_chain(experiment.defence)))
+    if read_experiment(folder, own_guard=True).on("auto") != whole.on("auto"):
         raise ValueError(f"{folder} holds a run of other settings (see its config.yaml): choose another --out")
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from attcem.links import as_chain
 from attcem.types import Result
 
 MACHINE = {"data.root", "train.device", "train.tensorboard"}
@@ -36,7 +37,7 @@ def surroundings(run: Result) -> dict[str, Any]:
 
 def is_undefended(run: Result) -> bool:
     """Whether nothing stands between encoder and cloud."""
-    return all(link in ("none", {"none": {}}, {"none": None}) for link in run.config.get("defence") or ())
+    return not as_chain(run.config.get("defence"))
 
 
 def find_twins(runs: Sequence[Result]) -> list[Result | None]:

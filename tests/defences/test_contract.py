@@ -134,4 +134,5 @@ def test_a_chain_sets_up_and_saves_every_link():
 def test_an_empty_configuration_is_undefended():
     z = torch.rand(3, 4)
     assert torch.equal(build_defence({}).release(z), z)
-    assert describe(build_defence({"noise": {"sigma": 0.5}})) == {"noise": {"sigma": 0.5}}
+    assert describe(build_defence({"noise": {"sigma": 0.5}})) == [{"noise": {"sigma": 0.5}}]
+    assert describe(build_defence({"none": {}})) == []

@@ -142,8 +142,8 @@ def test_only_gaussian_noise_counts_as_gaussian_noise():
 
 
 def test_a_configuration_can_ask_for_no_clipping():
-    chain = typed_chain({"local_dp": {"epsilon": 2, "clip": None, "mechanism": "laplace"}})
-    assert build_defence(chain).clip is None and build_defence(typed_chain({"local_dp": {}})).clip == 1.0
+    chain = typed_chain([{"local_dp": {"epsilon": 2, "clip": None, "mechanism": "laplace"}}])
+    assert build_defence(chain).clip is None and build_defence(typed_chain([{"local_dp": {}}])).clip == 1.0
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def written_run(folder, chain, small):
     for link in guard.links:
         link.watched = True
         link.penalty(batch)
-        log.take({f"{type(link).__name__.lower()}/{name}": value for name, value in link.readings.items()})
+        log.take({f"{link.name}/{name}": value for name, value in link.readings.items()})
     guard.observe(batch)
     state = State(config={}, spec=model.spec, seed=0, epoch=2, diagnostics=[log.close()[1]] * 2)
     parts = {"model": model, "guard": guard}

@@ -77,7 +77,7 @@ def test_a_file_after_config_is_a_file_and_the_command_line_wins(tmp_path):
     for first in ([str(path)], ["--config", str(path)], [f"--config={path}"]):
         found = parse_experiment([*first, "--train.epochs", "2", "--model.bottleneck.stride=2"])
         assert (found.seed, found.train.lr, found.train.epochs) == (3, 0.001, 2)
-        assert found.defence == {"noise": {"sigma": 0.1}}
+        assert found.defence == [{"noise": {"sigma": 0.1}}]
         assert (found.model.bottleneck.channels, found.model.bottleneck.stride) == (4, 2)
     assert parse_experiment([]) == Experiment()
     with pytest.raises(UsageError, match="needs a file"):

@@ -119,7 +119,7 @@ def test_strings_of_a_config_are_escaped():
     run.per_class, run.probes = {evil: {"mse": 1.0}}, {evil: {evil: {"mean": 1.0, "chance": 0.0}}}
     run.curves["pairs"] = {evil: 1.0, "all": 2.0}
     table = Table(evil, (evil,), (evil, evil), (Line((evil, evil), (0,)),))
-    html = render([run, make_result(defence={"noise": 1}, data={"name": evil})], [table])
+    html = render([run, make_result(defence={"noise": {"sigma": 1}}, data={"name": evil})], [table])
     page = read(html)
     assert page.tags.count("script") == 3 and "alert" not in page.scripts
     assert evil in page.text

@@ -1,6 +1,9 @@
 import pytest
 
+from attcem.compare.curves import curves_of
+from attcem.compare.settings import label, numbers
 from attcem.report.settings import defence_name, recovered_share, settings_of
+from attcem.report.training import training
 
 from .made import make_result
 
@@ -14,7 +17,7 @@ from .made import make_result
         ({"none": {}}, "none"),
         ({"noise": {"sigma": 0.5}}, "noise σ=0.5"),
         ({"noise": {"sigma": 0.1}, "bound": {"lam": 16, "width": None}}, "noise σ=0.1 + bound λ=16"),
-        ([{"noise": {"sigma": 1.0}}, {"topk": 0.25}], "noise σ=1 + topk 0.25"),
+        ([{"noise": {"sigma": 1.0}}, {"noise": {"sigma": 2.0}}], "noise σ=1 + noise-2 σ=2"),
     ],
 )
 def test_defences_have_readable_names(defence, name):
@@ -36,7 +39,10 @@ def test_only_the_seed_may_differ_within_a_setting():
 
 
 def test_undefended_comes_first():
-    assert [s.undefended for s in settings_of([make_result(defence={"noise": 1}), make_result()])] == [True, False]
+    assert [s.undefended for s in settings_of([make_result(defence={"noise": {"sigma": 1}}), make_result()])] == [
+        True,
+        False,
+    ]
 
 
 @pytest.mark.parametrize(("mse", "share"), [(0.0, 1.0), (0.02, 0.75), (0.08, 0.0), (0.2, 0.0)])
@@ -63,3 +69,20 @@ def test_a_name_tells_strengths_and_what_differs_and_no_more():
         "gmm λ=3",
     ]
     assert [s.kin for s in found] == ["noise + bound assign=slot", "noise + bound assign=class", "gmm"]
+
+
+def test_a_chain_written_as_a_mapping_or_a_list_is_one_setting():
+    ways = ({"noise": {"sigma": 0.1}, "topk": {"keep": 0.5}}, [{"noise": {"sigma": 0.1}}, {"topk": {"keep": 0.5}}])
+    (setting,) = settings_of([make_result(defence=way, seed=seed) for seed, way in enumerate(ways)])
+    assert setting.seeds == 2
+    assert len({label(make_result(defence=way)) for way in ways}) == 1 and len(curves_of(setting.runs)) == 1
+
+
+def test_two_links_of_a_kind_are_two_in_names_numbers_and_charts():
+    run = make_result(defence=[{"noise": {"sigma": 0.1}}, {"noise": {"sigma": 0.2}}, {"my.code:KeepAll": {"share": 1}}])
+    assert numbers(run) == {"noise.sigma": 0.1, "noise-2.sigma": 0.2, "keep_all.share": 1}
+    assert label(run).startswith("noise(sigma=0.1) + noise-2(sigma=0.2) + keep_all(share=1)")
+    run.history = [{"epoch": 1, "gated/dim_gate": 0.2, "gated-2/dim_gate": 0.4, "gated/snr_gate": 0.3}]
+    (gates,) = [chart for chart in training(settings_of([run])).charts if chart.title == "Gate means"]
+    (drawing,) = gates.drawings.values()
+    assert [trace["name"] for trace in drawing.traces] == ["gated dim gate", "gated-2 dim gate", "snr gate"]

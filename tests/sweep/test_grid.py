@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from attcem.cli import main
 from attcem.configfile import UsageError
+from attcem.links import read_links
 from attcem.listing import preset_paths, sweep_paths
 from attcem.sweep.grid import flattened, points, read_sweep
 
@@ -34,8 +35,8 @@ def read(tmp_path: Path, sweep: dict | str, **options):
 
 
 def look_up(experiment, key: str):
-    tree = flattened(experiment.to_dict())
-    return tree.get(key)
+    chain = {link.name: link.options for link in read_links(experiment.defence)}
+    return flattened(experiment.to_dict() | {"defence": chain}).get(key)
 
 
 @settings(max_examples=12)
@@ -65,14 +66,14 @@ def test_variants_cross_with_the_grid_in_the_order_of_the_file(tmp_path):
 
 def test_a_variant_can_do_without_the_defence_of_its_base(tmp_path):
     runs = read(tmp_path, {"base": "fashion_noise", "runs": [{"defence": {}}, {}, {"defence.sigma": 0.9}]})
-    assert [run.experiment.defence for run in runs] == [{}, {"noise": {"sigma": 0.5}}, {"noise": {"sigma": 0.9}}]
+    assert [run.experiment.defence for run in runs] == [[], [{"noise": {"sigma": 0.5}}], [{"noise": {"sigma": 0.9}}]]
 
 
 def test_the_command_line_wins_over_the_base_but_not_over_what_is_varied(tmp_path):
     overrides = ["--train.epochs", "1", "--defence.noise.sigma", "5"]
     runs = read(tmp_path, {"grid": {"defence.noise.sigma": [0.1, 0.2]}}, seeds=[7], overrides=overrides)
     assert [(run.experiment.train.epochs, run.experiment.seed) for run in runs] == [(1, 7), (1, 7)]
-    assert [run.experiment.defence["noise"]["sigma"] for run in runs] == [0.1, 0.2]
+    assert [run.experiment.defence[0]["noise"]["sigma"] for run in runs] == [0.1, 0.2]
 
 
 @pytest.mark.parametrize(

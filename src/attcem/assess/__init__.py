@@ -115,6 +115,6 @@ def evidence(
         {name: found["mse"] for name, found in judge.scores.items()},
         accuracy=accuracy,
         classes=classes,
-        undefended=all(name == "none" for name in describe(guard)),
+        undefended=not describe(guard),
         frozen=guard.sigma > 0 and unchanging(view),
     )

@@ -38,9 +38,7 @@ def promises(model: Split, guard: Defence, data: Data) -> dict[str, Any]:
         guard.sigma,
         pixels,
         encode=before_noise,
-        not_counted=[
-            type(link).__name__.lower() for link in changes if link.sigma == 0 and link.stage is not Stage.TRANSFORM
-        ],
+        not_counted=[link.name for link in changes if link.sigma == 0 and link.stage is not Stage.TRANSFORM],
     )
 
 

@@ -33,7 +33,7 @@ EXTREMES = 3
 def training_flags(model: Split, guard: Defence) -> list[str]:
     """What the defences say of themselves, and which of their penalties could fall without the encoder."""
     fallen = {} if model.record is None else model.record.surrogate_only
-    links = {type(link).__name__.lower(): link for link in guard.links}
+    links = {link.name: link for link in guard.links}
     doubts = [
         doubt
         for name, fall in fallen.items()

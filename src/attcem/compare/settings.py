@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from attcem.links import read_links
 from attcem.twins import flat, surroundings
 from attcem.types import Result
 
@@ -39,8 +40,8 @@ def training(run: Result) -> dict[str, Any]:
 
 
 def links(run: Result) -> dict[str, Mapping[str, Any]]:
-    """Defence name → options; empty for none."""
-    return {name: options or {} for name, options in (run.config.get("defence") or {}).items() if name != "none"}
+    """Name of a link → its options; empty for no defence."""
+    return {link.name: link.options for link in read_links(run.config.get("defence"))}
 
 
 def is_number(value: Any) -> bool:

@@ -1,7 +1,11 @@
 """The table of defences: a new one is its file and its line here."""
 
+import contextlib
 import inspect
+import json
+import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from attcem.defences.adversarial_noise import AdversarialNoise
@@ -23,6 +27,7 @@ from attcem.defences.surrogate import Insight, Surrogate
 from attcem.defences.topk import TopK
 from attcem.defences.transfer import Transfer
 from attcem.defences.vib import VIB
+from attcem.links import Link, as_chain, read_links
 from attcem.naming import check_options, look_up
 
 __all__ = [
@@ -51,6 +56,7 @@ __all__ = [
     "Transfer",
     "Undefended",
     "build_defence",
+    "check_described",
     "create_defence",
     "describe",
 ]
@@ -75,6 +81,8 @@ DEFENCES: dict[str, type[Defence]] = {
     "pruning": Pruning,
     "transfer": Transfer,
 }
+for _kind, _defence in DEFENCES.items():
+    _defence.kind = _kind
 
 
 def create_defence(name: str, **options: Any) -> Defence:
@@ -87,27 +95,78 @@ def create_defence(name: str, **options: Any) -> Defence:
         raise ValueError(f"defence {name!r} cannot be made with {options}: {error}") from error
 
 
-def build_defence(chain: Mapping[str, Mapping[str, Any]]) -> Defence:
-    """Make the chain that a configuration describes: name → options; an empty one is undefended."""
-    links = [create_defence(name, **options) for name, options in chain.items()] or [Undefended()]
+def build_defence(chain: Any) -> Defence:
+    """Make the chain that a configuration describes, as `[{kind: options}, …]`; an empty one is undefended."""
+    links = [create_link(kind, options) for _, kind, options in read_links(chain)] or [Undefended()]
     guard = links[0] if len(links) == 1 else Chain(*links)
-    silent = [name for name, link in zip(chain, links, strict=False) if link.needs_noise and guard.sigma == 0]
+    silent = [link.name for link in guard.links if link.needs_noise and guard.sigma == 0]
     if silent:
         raise ValueError(f"defence {silent[0]!r} means nothing without noise: add noise, as in defence.noise.sigma=0.1")
     return guard
 
 
+def create_link(kind: str, options: Mapping[str, Any]) -> Defence:
+    """Make one link of a configuration, but never import code because a file names it."""
+    if ":" in kind:
+        raise ValueError(
+            f"defence {kind!r} is code of your own, which no file may start: make it in Python and pass it, as in "
+            "load_run(folder, guard=your guard)"
+        )
+    return create_defence(kind, **options)
+
+
 def option_types(name: str) -> dict[str, Any]:
-    """The options of a defence and their annotated types."""
-    parameters = list(inspect.signature(DEFENCES[name].__init__).parameters.values())[1:]
+    """The options of a defence in the table and their annotated types."""
+    return signature_of(DEFENCES[name])
+
+
+def signature_of(cls: type[Defence]) -> dict[str, Any]:
+    """The options that a defence is made with and their annotated types."""
+    parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
     return {p.name: p.annotation for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
 
 
-def describe(guard: Defence) -> dict[str, dict[str, Any]]:
-    """The configuration that `build_defence` would make this chain from."""
-    names = {cls: name for name, cls in DEFENCES.items()}
-    chain = {}
-    for link in guard.links:
-        name = names.get(type(link), type(link).__name__)
-        chain[name] = {option: getattr(link, option) for option in option_types(name)} if name in DEFENCES else {}
-    return chain
+def describe(guard: Defence) -> list[dict[str, dict[str, Any]]]:
+    """The configuration that `build_defence` makes this chain from; own defences stand there by their import path."""
+    links = guard.named() if isinstance(guard, Chain) else [guard]
+    return as_chain([{kind_of(link): options_of(link)} for link in links])
+
+
+def check_described(guard: Defence, chain: Any) -> None:
+    """Raise where a guard is not what a configuration describes, and say what differs."""
+    written = {link.name: filled_in(link) for link in read_links(chain)}
+    given = {link.name: {link.kind: link.options} for link in read_links(describe(guard))}
+    if list(written.items()) == list(given.items()):
+        return
+    unlike = [
+        f"{name} was {written.get(name, 'not there')}, now {given.get(name, 'not there')}"
+        for name in {**written, **given}
+        if written.get(name) != given.get(name)
+    ] or [f"the order was {', '.join(written)}, now {', '.join(given)}"]
+    raise ValueError(f"the guard is not the one that was trained: {'; '.join(unlike)}; make it with the same options")
+
+
+def filled_in(link: Link) -> Mapping[str, Mapping[str, Any]]:
+    """A link of a configuration with the options that it leaves to their defaults, where these are known."""
+    return describe(create_link(link.kind, link.options))[0] if link.kind in DEFENCES else {link.kind: link.options}
+
+
+def kind_of(link: Defence) -> str:
+    """Its name in the table, or `package.module:Class`; a script is named as if it were imported."""
+    cls = type(link)
+    if DEFENCES.get(cls.kind) is cls:
+        return cls.kind
+    module = cls.__module__
+    if module == "__main__":
+        script = sys.modules["__main__"]
+        module = script.__spec__.name if script.__spec__ else Path(getattr(script, "__file__", module)).stem
+    return f"{module}:{cls.__qualname__}"
+
+
+def options_of(link: Defence) -> dict[str, Any]:
+    """What a link was made with, as far as it keeps that under the same names and JSON can hold it."""
+    found = {}
+    for option in signature_of(type(link)):
+        with contextlib.suppress(AttributeError, TypeError, ValueError):
+            found[option] = json.loads(json.dumps(getattr(link, option)))
+    return found

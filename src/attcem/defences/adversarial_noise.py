@@ -113,6 +113,6 @@ class AdversarialNoise(ARL):
         """Nothing is promised."""
         return [
             *super().caveats,
-            "adversarial_noise adds a fixed function of the latent, no uncertainty: it bounds nothing, and only "
+            f"{self.name} adds a fixed function of the latent, no uncertainty: it bounds nothing, and only "
             "attackers that training never met tell what it hides",
         ]

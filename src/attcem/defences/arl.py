@@ -99,7 +99,7 @@ class ARL(Defence):
         if 2 * idle <= calls:
             return []
         return [
-            f"{type(self).__name__.lower()} asked for nothing in {idle / calls:.0%} of its steps, because its own "
+            f"{self.name} asked for nothing in {idle / calls:.0%} of its steps, because its own "
             f"adversary was past the threshold ({self.metric} {self.harmless:g}): it may have been too weak; give it "
             "more steps or channels, or move the threshold"
         ]

@@ -8,6 +8,7 @@ from enum import IntEnum
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from attcem.links import number, snake_case
 from attcem.types import Batch, Latent, Released
 
 
@@ -34,9 +35,10 @@ class Defence(nn.Module):
     that of earlier links is not added to it. A penalty that looks `through_encoder` sees latents that hang on the
     images, and is differentiated to the encoder's weights; `start_from` is a run whose encoder to begin with. The
     trainer keeps `progress` (share of training done) up to date, and sets `watched` for the few steps whose `readings`
-    it will collect for the log.
+    it will collect for the log. Its `kind` is its name in the table of defences, or its class's in snake_case.
     """
 
+    kind: str = "defence"
     stage: Stage = Stage.ADVERSARIAL
     sigma: float = 0.0
     lam: float = 1.0
@@ -48,6 +50,11 @@ class Defence(nn.Module):
     start_from: str = ""
     progress: float = 0.0
     watched: bool = False
+    _name: str = ""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.kind = snake_case(cls.__name__)
 
     def __init__(self) -> None:
         super().__init__()
@@ -56,6 +63,11 @@ class Defence(nn.Module):
         """Figures of the batch just penalised: unlike readings, collected from every step."""
         self.lost = 0
         """How many penalties were not finite, and were replaced by zero."""
+
+    @property
+    def name(self) -> str:
+        """What history, flags and explanations call it: its kind, counted from the second of a kind in its chain."""
+        return self._name or self.kind
 
     def join(self, chain: Chain) -> None:
         """Learn which chain it is a link of, before `setup`: an adversary looks at what all links release together."""
@@ -104,16 +116,29 @@ class Defence(nn.Module):
 
 
 class Chain(Defence):
-    """Several defences as one: released in the order of maths §4, penalised each with its own weight."""
+    """Several defences as one: released in the order of maths §4, penalised each with its own weight.
+
+    A defence may be a link of several chains, which then share its state; each chain looks at it under its own name.
+    """
 
     def __init__(self, *defences: Defence) -> None:
         super().__init__()
         self.chained = nn.ModuleList(link for defence in defences for link in defence.links)
+        if len(set(self.chained)) < len(self.chained):
+            raise ValueError("a chain holds the same defence twice: make a second one, as in Noise(0.1) + Noise(0.1)")
+        self.named()
+
+    def named(self) -> list[Defence]:
+        """The links in the order they were added in, the first of a kind called `noise`, the next `noise-2`."""
+        links: list[Defence] = list(self.chained)  # type: ignore[arg-type]
+        for link, name in zip(links, number(link.kind for link in links), strict=True):
+            link._name = name  # each time: another chain that shares the link may have called it otherwise
+        return links
 
     @property
     def links(self) -> tuple[Defence, ...]:
         """The chain's links in release order; links of one stage keep the order they were added in."""
-        return tuple(sorted(self.chained, key=lambda link: link.stage))  # type: ignore[arg-type]
+        return tuple(sorted(self.named(), key=lambda link: link.stage))
 
     @property
     def sigma(self) -> float:  # type: ignore[override]
@@ -142,8 +167,7 @@ class Chain(Defence):
 
     def own_parameters(self) -> list[nn.Parameter]:
         """Those of every link, each once."""
-        links: list[Defence] = list(self.chained)  # type: ignore[arg-type]
-        return list(dict.fromkeys(parameter for link in links for parameter in link.own_parameters()))
+        return list(dict.fromkeys(parameter for link in self.named() for parameter in link.own_parameters()))
 
     def release(self, z: Latent) -> Released:
         """Apply every link in order."""

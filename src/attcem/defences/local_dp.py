@@ -101,13 +101,13 @@ class LocalDP(Defence):
         """Where what epsilon suggests is not what is given."""
         if self.clip is None:
             return [
-                "local_dp: latents are not clipped (the published form), so two of them may lie any distance apart: "
-                f"epsilon={self.epsilon:g} is no guarantee of differential privacy; set defence.local_dp.clip"
+                f"{self.name}: latents are not clipped (the published form), so two of them may lie any distance apart"
+                f": epsilon={self.epsilon:g} is no guarantee of differential privacy; set defence.{self.name}.clip"
             ]
         if self.mechanism == "gaussian" and self.epsilon >= 1:
             given = gaussian_delta(self.sensitivity, self.epsilon, self.scale)
             return [
-                "local_dp: the formula of the gaussian mechanism is proven for epsilon below 1 only; at "
+                f"{self.name}: the formula of the gaussian mechanism is proven for epsilon below 1 only; at "
                 f"epsilon={self.epsilon:g} its noise gives delta={given:.3g} (exact); {self.delta:.3g} was asked for"
             ]
         return []

@@ -128,8 +128,8 @@ class Slot(Attentive):
             return []
         means = ", ".join(f"{name} gate {float(getattr(self, f'mean_{name}_gate')):.2f}" for name in SHUT_ABOVE)
         return [
-            f"slot was shut off in {silent / calls:.0%} of its steps (running means: {means}): the encoder was hardly "
-            "penalised; shut_off=false or open_gates=true penalises every step"
+            f"{self.name} was shut off in {silent / calls:.0%} of its steps (running means: {means}): the encoder was "
+            "hardly penalised; shut_off=false or open_gates=true penalises every step"
         ]
 
 

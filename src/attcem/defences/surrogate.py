@@ -95,11 +95,10 @@ class Surrogate(Defence, ABC):
     def setup(self, *, latent: Sequence[int], classes: int, sigma: float) -> None:
         """Remember what every surrogate needs to know, then make parameters."""
         if self.needs_noise and not sigma > 0:
-            name = type(self).__name__.lower()
             raise ValueError(
-                f"{name} needs noise, but the chain's sigma is {sigma}: without it any latent can carry everything, "
-                "and every class looks too wide; add Noise to the chain, as in "
-                f'Noise(sigma=0.1) + create_defence("{name}")'
+                f"{self.name} needs noise, but the chain's sigma is {sigma}: without it any latent can carry "
+                "everything, and every class looks too wide; add Noise to the chain, as in "
+                f'Noise(sigma=0.1) + create_defence("{self.kind}")'
             )
         self.classes, self.sigma_n = classes, sigma
         self.build(tuple(latent))

@@ -6,6 +6,7 @@ import dataclasses
 import json
 from pathlib import Path
 
+from attcem.defences import Defence
 from attcem.experiment import load_run
 from attcem.explain.attention import attention
 from attcem.explain.gates import gates
@@ -20,15 +21,21 @@ __all__ = ["explain"]
 
 
 def explain(
-    folder: str | Path, *, images: int = 1000, tsne: bool = False, model: Split | None = None, device: str = "auto"
+    folder: str | Path,
+    *,
+    images: int = 1000,
+    tsne: bool = False,
+    model: Split | None = None,
+    guard: Defence | None = None,
+    device: str = "auto",
 ) -> list[Explanation]:
     """Draw what a run's defence looks at into its folder `explain/`, where its report finds it.
 
     At most so many validation images are looked at, never a test image. A network that was cut from your own module is
-    passed as `model`.
+    passed as `model`, a chain with a defence of your own as `guard`.
     """
     folder = Path(folder)
-    model, guard, data = load_run(folder, model, device=device)
+    model, guard, data = load_run(folder, model, guard, device=device)
     scene = look(model, guard, data, images)
     found = [*attention(scene), *slots(scene), *gates(scene), pca(scene), *([neighbours(scene)] if tsne else [])]
     return keep(folder / "explain", found)

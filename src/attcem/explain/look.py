@@ -75,14 +75,14 @@ def look(model: Split, guard: Defence, data: Data, images: int) -> Scene:
         if isinstance(link, Surrogate):
             found = sights(link, batch)
             seen += found
-            blind += [] if found else [named(link)]
+            blind += [] if found else [link.name]
     return Scene(
         x=np.broadcast_to(chosen.x.numpy(), (*chosen.x.shape[:3], 3)),
         y=chosen.y.numpy(),
         z=batch.z.double().cpu().numpy(),
         names=data.class_names,
         sigma=guard.sigma,
-        chain=" + ".join(named(link) for link in guard.links),
+        chain=" + ".join(link.name for link in guard.links),
         blind=blind,
         sights=seen,
         epochs=[] if model.record is None else model.record.diagnostics,
@@ -110,7 +110,7 @@ def sights(link: Surrogate, batch: Batch) -> list[Sight]:
     part = link.eval().part(batch)
     if part is None:
         return []
-    name, insight = named(link), link.losses(part)[1]
+    name, insight = link.name, link.losses(part)[1]
     views = [(name, part, insight)]
     if isinstance(link, Hybrid) and link.seen is not None:
         refined = part.of(riskiest(link.seen[1], link.refine))
@@ -136,8 +136,3 @@ def seen_in(link: str, name: str, batch: Batch, part: Part, insight: Insight) ->
         resp=None if resp is None or resp.shape[2] < 2 else resp.double().cpu().numpy(),
         gates={gate: values.double().flatten().cpu().numpy() for gate, values in insight.gates.items()},
     )
-
-
-def named(link: Defence) -> str:
-    """A defence by the name it has in the log."""
-    return type(link).__name__.lower()

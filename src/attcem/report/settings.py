@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from attcem.links import read_links
 from attcem.report.numbers import is_number, mean
 from attcem.types import Result, Scores
 
@@ -23,44 +24,39 @@ def section(config: Mapping[str, Any], name: str) -> dict[str, Any]:
     return {} if value is None else {"name": value}
 
 
-def defences(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Defence name → its options, without the entry that means no defence."""
-    written = config.get("defence") or {}
-    links = written if isinstance(written, list | tuple) else [written]
-    chain = {name: options for link in links for name, options in _named(link).items()}
-    return {name: options for name, options in chain.items() if name != "none"}
-
-
-def _named(link: Any) -> dict[str, Any]:
-    return dict(link) if isinstance(link, Mapping) else {str(link): {}}
+def defences(config: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Name of a link → its options; empty for no defence."""
+    return {link.name: link.options for link in read_links(config.get("defence"))}
 
 
 def defence_name(config: Mapping[str, Any], told: Callable[[str, str], bool] = lambda name, key: True) -> str:
     """The defence in a few words, "noise σ=0.1 + bound assign=slot λ=16" or "none", with the options that are told."""
-    chain = defences(config)
-    for name, options in chain.items():
-        if isinstance(options, Mapping):
-            chain[name] = {key: value for key, value in options.items() if told(name, key)}
-    return " + ".join(" ".join([name, *_options(options)]) for name, options in chain.items()) or "none"
+    words = [
+        [name, *(_option(key, value) for key, value in options.items() if value is not None and told(name, key))]
+        for name, options in defences(config).items()
+    ]
+    return " + ".join(map(" ".join, words)) or "none"
 
 
-def _options(options: Any) -> list[str]:
-    if isinstance(options, Mapping):
-        return [f"{SYMBOLS.get(key, key)}={_short(value)}" for key, value in options.items() if value is not None]
-    return [] if options is None else [_short(options)]
+def _option(key: str, value: Any) -> str:
+    return f"{SYMBOLS.get(key, key)}={_short(value)}"
 
 
 def _short(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested config → dotted key → value, seeds and the experiment's name left out."""
+def flatten(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Nested config → dotted key → value, each link under its name; seeds and the experiment's name left out."""
+    return _flat({**config, "defence": defences(config)})
+
+
+def _flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for key, value in config.items():
         if key == "seed" or f"{prefix}{key}" == "name":
             continue
-        inner = flatten(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {}
+        inner = _flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {}
         flat |= inner or {f"{prefix}{key}": value}
     return flat
 
@@ -183,7 +179,7 @@ def _named_among(configs: Sequence[Mapping[str, Any]], runs: Sequence[Result]) -
     twins = [chain for config in configs if list(chain := defences(config)) == list(own)]
 
     def varies(name: str, key: str) -> bool:
-        values = [chain[name].get(key) if isinstance(chain[name], Mapping) else None for chain in twins]
+        values = [chain[name].get(key) for chain in twins]
         return any(value != values[0] for value in values)
 
     name = defence_name(runs[0].config, lambda link, key: key in STRENGTHS or varies(link, key))

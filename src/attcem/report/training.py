@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -118,9 +118,16 @@ def _alone(run: Result, columns: dict[str, list[float | None]]) -> list[Trace]:
     traces = []
     for place, (name, values) in enumerate(columns.items()):
         dashed = {"line": {"color": colour(place), "width": 2, "dash": "dash"}} if "val_" in name else {}
-        shown = NAMES.get(name, name.rpartition("/")[2].replace("_", " "))
+        shown = NAMES.get(name) or _of_its_link(name, columns)
         traces.append(curve(shown, _epochs(run), values, place, showlegend=len(columns) > 1, **dashed))
     return traces
+
+
+def _of_its_link(name: str, columns: Iterable[str]) -> str:
+    """A column's words, with its link's name only where another link has the same column."""
+    link, _, figure = name.rpartition("/")
+    shared = sum(other.rpartition("/")[2] == figure for other in columns) > 1
+    return f"{link} {figure.replace('_', ' ')}" if shared else figure.replace("_", " ")
 
 
 def _layout(measure: Measure, runs: Sequence[Result]) -> dict[str, Any]:

@@ -71,9 +71,8 @@ def one_pass(
         own = link.own_parameters()
         scale = weight(link) if link.penalises else 0.0
         own_scale = scale if link.weigh_own else 1.0
-        name = type(link).__name__.lower()
         if link.penalises:
-            report.weigh(name, scale)
+            report.weigh(link.name, scale)
         if not (link.penalises and (scale > 0 or (own and own_scale > 0))):
             continue
         lost_before = link.lost
@@ -84,12 +83,12 @@ def one_pass(
             continue
         gradient = pull(link, penalty, leaf, model.encoder, scale, own_scale)
         if scale > 0:
-            report.penalties[name] = float(penalty.detach())
+            report.penalties[link.name] = float(penalty.detach())
             at_latent = at_latent + scale * gradient
         seen, link.counts = link.counts | {"penalty": penalty.detach()}, {}
         if link.watched:
             seen |= link.readings | gradient_readings(at_task, scale * gradient)
-        report.readings |= {f"{name}/{figure}": value for figure, value in seen.items()}
+        report.readings |= {f"{link.name}/{figure}": value for figure, value in seen.items()}
     report.penalty_seconds = time.perf_counter() - started
 
     if z.requires_grad:  # not where the encoder is frozen

@@ -282,11 +282,10 @@ class Training:
         learner = max(self.learners, key=lambda learner: len(learner.images))
         for link, untrained in self.untrained.items():
             if link.penalises and link.warmup == epoch:
-                name = type(link).__name__.lower()
                 some = learner.images[: FROZEN * self.config.batch]
                 latents = list(clean_latents(learner.model, some, self.config.batch, self.team))
                 with torch.random.fork_rng():
-                    self.state.surrogate_only[name] = surrogate_only(untrained, latents)
+                    self.state.surrogate_only[link.name] = surrogate_only(untrained, latents)
 
     def finish(self) -> State:
         """Load the best epoch and note what training cost."""
