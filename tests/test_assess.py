@@ -79,7 +79,7 @@ def test_a_missing_or_foreign_result_says_what_to_do(tmp_path):
     with pytest.raises(ValueError, match="has schema 'other'"):
         Result.load(tmp_path)
     (tmp_path / "result.json").write_text('{"schema"')
-    with pytest.raises(ValueError, match="not JSON"):
+    with pytest.raises(ValueError, match="is not JSON"):
         Result.load(tmp_path)
 
 

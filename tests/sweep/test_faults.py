@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from attcem.cli import main
-from attcem.sweep.driver import LOCK
+from attcem.sweep.driver import DAMAGED, LOCK
 from attcem.sweep.perform import LOG
 from tests.sweep.conftest import SEEDS
 from tests.sweep.made import content, events, is_worker, kill, processes, start, wait_until
@@ -87,6 +87,9 @@ def test_a_result_that_is_not_whole_is_made_again_from_its_checkpoint(tiny, undi
     result.write_bytes(result.read_bytes()[:1000])
     (result.parent / ".result.json.1.attcem.part").write_bytes(b"{")
     assert main(["sweep", str(tiny), *SEEDS, "--out", str(out), "--resume"]) == 0
+    aside = result.with_name(DAMAGED)
+    assert len(aside.read_bytes()) == 1000, "somebody's file is put aside, not deleted"
+    aside.unlink()
     assert content(out) == content(undisturbed)
     assert "epoch" not in (result.parent / LOG).read_text().rpartition("process ")[2]
 

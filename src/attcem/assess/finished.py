@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +13,16 @@ import torch
 from attcem.attacks import Attack, Reconstruction
 from attcem.attacks.digest import digest
 from attcem.files import replacing
+from attcem.reading.arrays import read_arrays
+from attcem.reading.content import MEGABYTE
 from attcem.types import View
 
 LEARNT = "learnt/"
 """Before the names of what an attack has learnt."""
+KEPT = {"images": ("f", 4), "curve": ("f", 1), "warnings": ("U", 1), "gain": ("f", 0)}
+"""Array → its kind and its number of axes."""
+LARGEST = 64_000 * MEGABYTE
+"""An archive that unpacks to more is taken for a bomb."""
 
 
 class Finished:
@@ -40,13 +45,8 @@ class Finished:
         if path is None or not path.exists():
             return None
         try:
-            with np.load(path) as arrays:
-                images, curve, warnings, gain = (arrays[key] for key in ("images", "curve", "warnings", "gain"))
-                known = None if np.isnan(gain) else gain.item()
-                names = [key for key in arrays.files if key.startswith(LEARNT)]
-                learnt = {name.removeprefix(LEARNT): torch.from_numpy(arrays[name]) for name in names}
-                return Reconstruction(torch.from_numpy(images), curve.tolist(), warnings.tolist(), known, learnt)
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+            return reconstruction(read_arrays(path, LARGEST))
+        except (OSError, ValueError):
             return None
 
     def missing(self, suite: dict[str, Attack]) -> dict[str, Attack]:
@@ -66,6 +66,24 @@ class Finished:
         }
         with replacing(path) as file:
             np.savez_compressed(file, **arrays)
+
+
+def reconstruction(arrays: dict[str, np.ndarray]) -> Reconstruction:
+    """What `Finished.keep` wrote; a ValueError where an array is missing or of another kind."""
+    for name, (kind, axes) in KEPT.items():
+        if name not in arrays or arrays[name].dtype.kind != kind or arrays[name].ndim != axes:
+            raise ValueError(f"{name} is missing, or no array of {axes} axes of kind {kind!r}")
+    learnt = {name.removeprefix(LEARNT): values for name, values in arrays.items() if name.startswith(LEARNT)}
+    if any(values.dtype.kind not in "fiub" for values in learnt.values()):
+        raise ValueError("what was learnt is not numbers")
+    gain = arrays["gain"].item()
+    return Reconstruction(
+        torch.from_numpy(arrays["images"]),
+        arrays["curve"].tolist(),
+        arrays["warnings"].tolist(),
+        None if np.isnan(gain) else gain,
+        {name: torch.from_numpy(values) for name, values in learnt.items()},
+    )
 
 
 def forget(folder: Path) -> None:

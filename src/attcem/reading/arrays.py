@@ -10,24 +10,23 @@ from pathlib import Path
 import numpy as np
 from numpy.lib import format as npy
 
-from attcem.reading.content import MEGABYTE, read_content
+from attcem.reading.content import MEGABYTE, open_plain
 
-LIMIT = 2000 * MEGABYTE
 HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 
-def read_arrays(path: Path, limit: int = LIMIT) -> dict[str, np.ndarray]:
+def read_arrays(path: Path, limit: int) -> dict[str, np.ndarray]:
     """Every array in the file by name; pickled objects, and content beyond the limit, are refused."""
-    content = read_content(path, limit)
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            if sum(member.file_size for member in archive.infolist()) > limit:
-                raise ValueError(f"unpacked it is larger than {limit / MEGABYTE:g} MB")
-            return {name.removesuffix(".npy"): _array(archive, name) for name in archive.namelist()}
-    except MemoryError:
-        raise
-    except Exception as error:  # a damaged archive fails in whatever part of zipfile, zlib, ast or numpy it reaches
-        raise ValueError(f"{path} is damaged ({' '.join(str(error).split())[:200]})") from None
+    with open_plain(path) as file:
+        try:
+            with zipfile.ZipFile(file) as archive:
+                if sum(member.file_size for member in archive.infolist()) > limit:
+                    raise ValueError(f"unpacked it is larger than {limit / MEGABYTE:g} MB")
+                return {name.removesuffix(".npy"): _array(archive, name) for name in archive.namelist()}
+        except MemoryError:
+            raise
+        except Exception as error:  # damage shows in whatever part of zipfile, zlib, ast or numpy it reaches
+            raise ValueError(f"{path} is damaged ({' '.join(str(error).split())[:200]})") from None
 
 
 def _array(archive: zipfile.ZipFile, name: str) -> np.ndarray:

@@ -19,7 +19,7 @@ def read_json(path: Path) -> Any:
     try:
         return checked(json.loads(content.decode(), object_pairs_hook=mapping_of))
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is damaged ({_reason(error)})") from None
+        raise ValueError(f"{path} is damaged: it is not JSON ({_reason(error)})") from None
 
 
 def mapping_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

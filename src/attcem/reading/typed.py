@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import typing
+from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
-from attcem.reading.plain import read_json
-
 T = TypeVar("T")
+
+ROOT = "its content"
 
 WORDS = {int: "a whole number", float: "a number", str: "text", bool: "true or false", NoneType: "null"}
 ACCEPTED: dict[type, tuple[type, ...]] = {float: (float, int)}
 """A whole number is a number too."""
 
 
-def read_typed(path: Path, kind: type[T], *, without: tuple[str, ...] = ()) -> T:
-    """What a JSON file holds, as a class; `without` are fields that are kept elsewhere."""
-    value = read_json(path)
+def from_plain(kind: type[T], value: Any, path: Path, *, without: tuple[str, ...] = ()) -> T:
+    """What a file holds, as a class; `without` are fields that are kept elsewhere, the path is for the error."""
     try:
-        return made(kind, value, "its content", without)
+        return made(kind, value, ROOT, without) if without else typed(kind, value, ROOT)
     except ValueError as error:
         raise ValueError(f"{path} is damaged: {error}") from None
 
@@ -55,18 +57,31 @@ def typed(kind: Any, value: Any, where: str) -> Any:
 def made(kind: Any, value: Any, where: str, without: tuple[str, ...] = ()) -> Any:
     """A class from a mapping of its fields; a TypedDict also keeps what it does not know."""
     _require(isinstance(value, dict), where, "a mapping", value)
-    own = kind.__dict__.get("__new__")
-    hints = typing.get_type_hints(own or kind, include_extras=True)
-    fields = {name: hint for name, hint in hints.items() if name not in (*without, "return")}
-    found = {name: typed(hint, value[name], _inside(where, name)) for name, hint in fields.items() if name in value}
+    fields = {name: field for name, field in _fields(kind).items() if name not in without}
+    found = {
+        name: typed(hint, value[name], _inside(where, name)) for name, (hint, _) in fields.items() if name in value
+    }
+    missing = [name for name, (_, needed) in fields.items() if needed and name not in found]
+    if missing:
+        raise ValueError(f"{where} has no {missing[0]!r}")
     if typing.is_typeddict(kind):
-        _all_there(kind.__required_keys__, found, where)
         return value
     unknown = [name for name in value if name not in fields]
     if unknown:
         raise ValueError(f"{where} has {unknown[0]!r}, which this version does not know")
-    _all_there([name for name in fields if own or not _has_default(kind, name)], found, where)
     return kind(**found)
+
+
+@cache
+def _fields(kind: Any) -> dict[str, tuple[Any, bool]]:
+    """Name → its annotation, and whether it must be there; those of the constructor where nothing else is declared."""
+    if typing.is_typeddict(kind):
+        hints = typing.get_type_hints(kind, include_extras=True)
+        return {name: (hint, name in kind.__required_keys__) for name, hint in hints.items()}
+    parameters = inspect.signature(kind).parameters.values()
+    owner = kind if dataclasses.is_dataclass(kind) else kind.__new__
+    hints = typing.get_type_hints(owner, include_extras=True)
+    return {each.name: (hints[each.name], each.default is each.empty) for each in parameters}
 
 
 def _one_of(kinds: tuple[Any, ...], value: Any, where: str) -> Any:
@@ -79,19 +94,8 @@ def _one_of(kinds: tuple[Any, ...], value: Any, where: str) -> Any:
     raise problem
 
 
-def _has_default(kind: Any, name: str) -> bool:
-    field = kind.__dataclass_fields__[name]
-    return field.default is not field.default_factory  # both are MISSING
-
-
-def _all_there(names: typing.Iterable[str], found: dict[str, Any], where: str) -> None:
-    missing = [name for name in names if name not in found]
-    if missing:
-        raise ValueError(f"{where} has no {missing[0]!r}")
-
-
 def _inside(where: str, name: str) -> str:
-    return name if where == "its content" else f"{where}.{name}"
+    return name if where == ROOT else f"{where}.{name}"
 
 
 def _require(fits: bool, where: str, wanted: str, value: Any) -> None:

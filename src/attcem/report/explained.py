@@ -27,8 +27,8 @@ class Figure:
 
 def figure(explanation: Explanation) -> Figure:
     """A picture inside an address, as large as its resolution says it was meant."""
-    with Image.open(io.BytesIO(explanation.png)) as picture:
-        scale = PAGE_DENSITY / picture.info.get("dpi", (PAGE_DENSITY, PAGE_DENSITY))[0]
+    with Image.open(io.BytesIO(explanation.png), formats=["PNG"]) as picture:
+        scale = PAGE_DENSITY / (picture.info.get("dpi", (0, 0))[0] or PAGE_DENSITY)
         width, height = (round(length * scale) for length in picture.size)
     source = "data:image/png;base64," + base64.b64encode(explanation.png).decode()
     return Figure(explanation.title, explanation.caption, source, width, height)

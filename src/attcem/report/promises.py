@@ -42,7 +42,7 @@ def _bounds_line(setting: Setting) -> list[str]:
 def _fano(bounds: Mapping[str, Any], candidates: int = 10_000) -> float | None:
     """Re-identification once among so many: the most that anyone can reach."""
     table = bounds.get("fano", {})
-    rows = zip(table.get("candidates", []), table.get("queries", []), table.get("success", []), strict=True)
+    rows = zip(table.get("candidates", []), table.get("queries", []), table.get("success", []), strict=False)
     return next((p for n, k, p in rows if (n, k) == (candidates, 1)), None)
 
 

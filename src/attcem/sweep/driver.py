@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter, deque
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -13,9 +12,10 @@ from attcem.locks import only_one
 from attcem.sweep.grid import Run
 from attcem.sweep.perform import RUN, Job, Outcome
 from attcem.sweep.table import Table
-from attcem.types.result import SCHEMA
+from attcem.types.result import OtherSchema, Result
 
 LOCK = ".sweep.lock"
+DAMAGED = "result.json.damaged"
 ATTEMPTS = 3
 """How often a run is started whose process dies under it."""
 
@@ -72,20 +72,18 @@ def sweep(runs: Sequence[Run], out: Path, engine: Engine, table: Table, *, call:
 
 
 def finished(folder: Path) -> Outcome | None:
-    """The figures of a run that needs nothing more; a result that is not whole is thrown away, to be made again."""
+    """The figures of a run that needs nothing more; a result that is not whole is put aside, to be made again."""
     path = folder / "result.json"
+    if not path.exists():
+        return None
     try:
-        result = json.loads(path.read_text())
-        if result["schema"] != SCHEMA:
-            raise ValueError(
-                f"{path} has schema {result['schema']!r}, this version writes {SCHEMA!r}: choose another --out"
-            )
-        found = Outcome(float(result["accuracy"]), float(result["worst"]["mse"]["mean"]))
-    except FileNotFoundError:
+        result = Result.read(path)
+    except OtherSchema as error:
+        raise ValueError(f"{error}: choose another --out") from None
+    except ValueError:
+        path.replace(path.with_name(DAMAGED))
         return None
-    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError):
-        path.unlink()
-        return None
+    found = Outcome(result.accuracy, float(result.worst.mse))
     return None if (folder / "audit").exists() else found  # killed before it had tidied up: a worker will
 
 

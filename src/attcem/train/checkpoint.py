@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 import torch
 from safetensors import SafetensorError
@@ -16,9 +16,31 @@ from safetensors.torch import load, save
 from torch import Tensor
 
 from attcem.files import write_atomically
+from attcem.reading.content import open_plain
+from attcem.reading.plain import read_json
+from attcem.reading.typed import from_plain
 
 STATE = "state.json"
 OWN_NAME = re.compile(r"epoch-\d{4,}\.safetensors")
+
+
+class TensorFile(TypedDict):
+    """Where tensors lie, and what they are checked against."""
+
+    name: str
+    sha256: str
+
+
+class Spec(TypedDict):
+    """What a split network is rebuilt from."""
+
+    backbone: str
+    shape: list[int]
+    classes: int
+    cut: int | None
+    bottleneck: dict[str, int] | None
+    width: float
+    activation: str
 
 
 @dataclass
@@ -26,7 +48,7 @@ class State:
     """Where training stands; `files` maps last and best to a name and its sha256, `dropped` names those before them."""
 
     config: dict[str, Any]
-    spec: dict[str, Any] | None
+    spec: Annotated[dict[str, Any], Spec] | None
     seed: int
     epoch: int = 0
     finished: bool = False
@@ -37,7 +59,7 @@ class State:
     surrogate_only: dict[str, float] = field(default_factory=dict)
     cost: dict[str, float] = field(default_factory=dict)
     optimiser: dict[str, Any] = field(default_factory=dict)
-    files: dict[str, dict[str, str]] = field(default_factory=dict)
+    files: dict[str, Annotated[dict[str, str], TensorFile]] = field(default_factory=dict)
     dropped: list[str] = field(default_factory=list)
 
 
@@ -76,9 +98,9 @@ def read_state(folder: Path) -> State:
     if not path.exists():
         raise ValueError(f"no checkpoint in {folder}: train first, or point at a run's folder")
     try:
-        return State(**json.loads(path.read_text()))
-    except (json.JSONDecodeError, TypeError) as error:
-        raise ValueError(f"{path} is damaged ({error}): restore it from a copy, or train again") from None
+        return from_plain(State, read_json(path), path)
+    except ValueError as error:
+        raise ValueError(f"{error}: restore it from a copy, or train again") from None
 
 
 def resumed_state(folder: Path, mine: State, *, tidy: bool) -> State:
@@ -92,10 +114,13 @@ def resumed_state(folder: Path, mine: State, *, tidy: bool) -> State:
 
 def read_tensors(folder: Path, state: State, which: str) -> dict[str, Tensor]:
     """The tensors of `last` or `best`, verified against the checksum in the state."""
+    if which not in state.files:
+        raise ValueError(f"{folder / STATE} names no {which!r} tensors: restore it from a copy, or train again")
     entry = state.files[which]
-    path = folder / entry["name"]
+    path = folder / Path(entry["name"]).name
     try:
-        content = path.read_bytes()
+        with open_plain(path) as file:
+            content = file.read()
         if hashlib.sha256(content).hexdigest() != entry["sha256"]:
             raise ValueError(f"{path} is damaged (its checksum differs): restore it from a copy, or train again")
         return load(content)

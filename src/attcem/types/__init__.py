@@ -1,7 +1,8 @@
 """The shared vocabulary: what passes between the rooms of the house."""
 
+from attcem.types.beside import Explanation
 from attcem.types.images import Batch, Images, Latent, Released
-from attcem.types.result import SCHEMA, Explanation, Result
+from attcem.types.result import SCHEMA, Result
 from attcem.types.scores import Scores, Summary
 from attcem.types.table import Line, Table
 from attcem.types.view import Device, Oracle, Recording, View

@@ -6,50 +6,30 @@ import dataclasses
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from jaxtyping import UInt8
 from PIL import Image
 
 from attcem.files import replacing, write_atomically
+from attcem.reading.plain import read_json
+from attcem.reading.typed import from_plain
+from attcem.types.beside import TRAINED, Explanation, Gallery, check_shown, read_gallery, read_scores
 from attcem.types.scores import Scores
+from attcem.types.shapes import Bounds, Client, Config, Risk
 
 SCHEMA = "attcem-result-1"
-TRAINED = "train/"
-"""What comes from training, in the file that also holds a score for every image."""
 
 
-@dataclass(frozen=True)
-class Explanation:
-    """One picture of what a run's defence looks at, with its words: `attcem explain` makes it, the report shows it."""
-
-    file: str
-    title: str
-    caption: str
-    png: bytes = field(repr=False)
-
-    @classmethod
-    def read(cls, folder: Path) -> list[Explanation]:
-        """Those that lie in a folder; none where nobody has explained anything."""
-        entries = folder / "entries.json"
-        if not entries.exists():
-            return []
-        try:
-            written = json.loads(entries.read_text())
-            return [cls(**entry, png=(folder / Path(entry["file"]).name).read_bytes()) for entry in written]
-        except (OSError, ValueError, TypeError, KeyError) as error:
-            raise ValueError(
-                f"{entries} does not fit its pictures ({error}): run `attcem explain {folder.parent}` again, "
-                f"or remove {folder}"
-            ) from None
+class OtherSchema(ValueError):
+    """A result of another version: whole, but not for this one to read."""
 
 
 @dataclass
 class Result:
     """What one experiment found: the content of `result.json`, plus per-image scores and sample pictures."""
 
-    config: dict[str, Any]
+    config: Annotated[dict[str, Any], Config]
     seed: int
     accuracy: float
     attacks: dict[str, Scores]
@@ -61,7 +41,7 @@ class Result:
     history: list[dict[str, float]]
     versions: dict[str, str]
     commit: str
-    bounds: dict[str, Any] = field(default_factory=dict)
+    bounds: Annotated[dict[str, Any], Bounds] = field(default_factory=dict)
     """What theory promises: rates in nats, floors, or why there is none."""
     suite: str = ""
     """The suite's name and version."""
@@ -74,18 +54,18 @@ class Result:
     """Probe → metric → its summary, with `chance` beside it."""
     curves: dict[str, dict[str, float]] = field(default_factory=dict)
     """`repeats` and `pairs`: MSE of the attack at each number of sends, or of public images."""
-    risk: dict[str, Any] = field(default_factory=dict)
+    risk: Annotated[dict[str, Any], Risk] = field(default_factory=dict)
     """Of the worst case: percentiles, worst class, share of images that are plainly recognisable."""
     surrogate_only: float | None = None
     """How far the penalty fell when only the surrogate's own parameters learned; nothing without a surrogate."""
-    clients: list[dict[str, Any]] = field(default_factory=list)
+    clients: list[Annotated[dict[str, Any], Client]] = field(default_factory=list)
     """Where several trained together: each victim's images, classes, accuracy and worst case on its mix of classes."""
     labels: list[str] = field(default_factory=list)
     """Class names of the pictures in `gallery`, in order."""
     shown: list[int] = field(default_factory=list)
     """Which of the attacked images these are, as places in `per_image`; the first so many where it is empty."""
     schema: str = SCHEMA
-    gallery: dict[str, UInt8[np.ndarray, "n h w c"]] = field(default_factory=dict, repr=False)
+    gallery: Gallery = field(default_factory=dict, repr=False)
     """Row name → test pictures: `original`; `worst`, the closest reconstruction of each; the first few per attack."""
     per_image: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
     """`attack/metric` → one value per attacked test image."""
@@ -118,38 +98,31 @@ class Result:
         return write_atomically(folder / "result.json", json.dumps(self.to_json(), indent=1).encode())
 
     @classmethod
+    def read(cls, path: Path) -> Result:
+        """A result.json alone, without what lies beside it."""
+        data = read_json(path)
+        if isinstance(data, dict) and data.get("schema") != SCHEMA:
+            raise OtherSchema(f"{path} has schema {data.get('schema')!r}, this version reads {SCHEMA!r}")
+        result = from_plain(cls, data, path, without=cls.BESIDE)
+        if not 0 <= result.accuracy <= 1:
+            raise ValueError(f"{path} is damaged: accuracy must lie between 0 and 1, not {result.accuracy}")
+        return result
+
+    @classmethod
     def load(cls, folder: str | Path) -> Result:
         """Read a run's folder back."""
         folder = Path(folder)
-        try:
-            data = json.loads((folder / "result.json").read_text())
-        except FileNotFoundError:
-            raise ValueError(f"{folder} holds no result.json: run `attcem audit {folder}` first") from None
-        except json.JSONDecodeError as error:
-            raise ValueError(
-                f"{folder / 'result.json'} is not JSON ({error}): run `attcem audit {folder}` again"
-            ) from None
-        if data.get("schema") != SCHEMA:
-            raise ValueError(
-                f"{folder / 'result.json'} has schema {data.get('schema')!r}, this version reads {SCHEMA!r}"
-            )
-        for table in ("attacks", "baselines"):
-            data[table] = {name: Scores.from_json(scores) for name, scores in data[table].items()}
-        data["worst"] = Scores.from_json(data["worst"])
-        result = cls(**data)
-        strips = {path.stem: np.asarray(Image.open(path)) for path in sorted((folder / "images").glob("*.png"))}
-        width = max((strip.shape[1] for strip in strips.values()), default=0) // max(1, len(result.labels))
-        for name, strip in strips.items():
-            strip = strip[..., None] if strip.ndim == 2 else strip
-            result.gallery[name] = np.stack(np.split(strip, strip.shape[1] // width, axis=1))
+        path = folder / "result.json"
+        if not path.exists():
+            raise ValueError(f"{folder} holds no result.json: run `attcem audit {folder}` first")
+        result = cls.read(path)
+        result.gallery = read_gallery(folder / "images", len(result.labels))
+        result.per_image, result.diagnostics = read_scores(folder / "diagnostics.npz")
         result.explanations = Explanation.read(folder / "explain")
-        if (folder / "diagnostics.npz").exists():
-            with np.load(folder / "diagnostics.npz") as arrays:
-                for name, values in arrays.items():
-                    if name.startswith(TRAINED):
-                        result.diagnostics[name.removeprefix(TRAINED)] = values
-                    else:
-                        result.per_image[name] = values
+        try:
+            check_shown(result.shown, result.labels, result.gallery, result.per_image)
+        except ValueError as error:
+            raise ValueError(f"{path} is damaged: {error}") from None
         return result
 
     def report(self, path: str | Path) -> Path:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -58,10 +57,13 @@ class Scores:
     def of(cls, found: dict[str, Summary]) -> Scores:
         """The five that every result has, and whatever else was measured."""
         always = {f.name for f in dataclasses.fields(cls)} - {"more"}
+        missing = sorted(always - found.keys())
+        if missing:
+            raise ValueError(f"scores lack {', '.join(missing)}")
         more = {name: summary for name, summary in found.items() if name not in always}
         return cls(**{name: found[name] for name in always}, more=more)
 
     @classmethod
-    def from_json(cls, data: dict[str, dict[str, Any]]) -> Scores:
-        """The inverse of `to_json`."""
-        return cls.of({name: Summary(**numbers) for name, numbers in data.items()})
+    def from_json(cls, data: dict[str, Summary]) -> Scores:
+        """The inverse of `to_json`, once the summaries are read."""
+        return cls.of(data)
