@@ -21,7 +21,7 @@ from torch.utils.backend_registration import _setup_privateuseone_for_python_bac
 NAME = "elsewhere"
 
 aten = torch.ops.aten
-CROSSING = {aten._to_copy.default, aten.copy_.default, aten._local_scalar_dense.default, aten.set_data.default}
+CROSSING = {aten._to_copy.default, aten.copy_.default, aten._local_scalar_dense.default}
 INDEXED = {aten.index.Tensor, aten.index_put.default, aten.index_put_.default, aten._index_put_impl_.default}
 
 

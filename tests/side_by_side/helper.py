@@ -51,4 +51,4 @@ if __name__ == "__main__":
     os.environ["HELPER"] = "1"
     torch.set_num_threads(1)
     SUITES["smoke"] = Suite("smoke", 1, getattr(helper, os.environ["SUITE"]), seen=4_000)
-    help_out(Path(sys.argv[1]), AuditConfig(**json.loads(sys.argv[2])), int(sys.argv[3]))
+    help_out(Path(sys.argv[1]), AuditConfig(**json.loads(sys.argv[2])), int(sys.argv[3]), sys.argv[4])

@@ -93,7 +93,7 @@ def test_no_helper_outlives_who_started_it(trained, tmp_path, monkeypatch):
     monkeypatch.setenv("SUITE", "TALKING")
     shutil.copytree(trained, tmp_path / "run")
     settings = json.dumps({"suite": "smoke", "images": 40})
-    command = [sys.executable, "-m", "tests.side_by_side.helper", str(tmp_path / "run"), settings, "1"]
+    command = [sys.executable, "-m", "tests.side_by_side.helper", str(tmp_path / "run"), settings, "1", "cpu"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as orphan:
         while "still here" not in orphan.stderr.readline():
             assert orphan.poll() is None
