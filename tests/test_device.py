@@ -6,10 +6,11 @@ import sys
 import pytest
 
 from attcem import side_by_side
+from attcem.claim import claim, settings_text
 from attcem.cli import build_parser, main
 from attcem.config import AuditConfig, Experiment
 from attcem.device import find_device
-from attcem.experiment import claim, run, run_folder, settings_text
+from attcem.experiment import run, run_folder
 from attcem.options import DEVICE
 from attcem.sweep.grid import read_sweep
 from attcem.tune import read_search

@@ -38,7 +38,9 @@ DOORS = {
     "serve": {"types", "models", "defences", "layers"},
     "assess": WORDS | {"cores", "locks", "data", "models", "defences", "train", "threat", "attacks", "metrics"},
     "configfile": WORDS | {"data", "models", "defences", "attacks"},
-    "experiment": WORDS | {"workplace", "data", "models", "defences", "device", "train", "assess", "configfile"},
+    "claim": {"config", "configfile", "files"},
+    "experiment": WORDS
+    | {"claim", "workplace", "data", "models", "defences", "device", "train", "assess", "configfile"},
     "demo": WORDS | {"compare", "experiment", "report"},
     "side_by_side": WORDS | {"assess", "attacks", "cores", "experiment"},
     "sweep": WORDS | {"configfile", "cores", "experiment", "locks", "workplace"},

@@ -10,9 +10,9 @@ import yaml
 from torch import nn
 
 from attcem import Defence, Experiment, Noise, load_run, run
+from attcem.claim import claim, settings_text
 from attcem.cli import main
 from attcem.config import AuditConfig, DataConfig, ModelConfig, TrainConfig
-from attcem.experiment import claim, settings_text
 
 
 class Gain(Defence):

@@ -114,6 +114,7 @@ def audit(options: argparse.Namespace, rest: list[str]) -> None:
     from attcem.experiment import audit_run, load_run, read_experiment
     from attcem.naming import look_up
     from attcem.side_by_side import side_by_side
+    from attcem.workplace import working_in
 
     folder = Path(options.run)
     experiment = read_experiment(folder)
@@ -123,11 +124,12 @@ def audit(options: argparse.Namespace, rest: list[str]) -> None:
     suite, threat = look_up("suite", config.suite, SUITES), look_up("threat model", config.threat, GRANTS)
     jobs = options.jobs or jobs_worth(allowed(suite.attacks, threat)[0])
     experiment = with_options(experiment, {"audit": config})
-    trained = load_run(folder, device=options.device)
     try:
-        if jobs > 1:
-            side_by_side(folder, config, jobs, device=options.device)
-        result = audit_run(folder, experiment, trained)
+        with working_in(folder):
+            trained = load_run(folder, device=options.device)
+            if jobs > 1:
+                side_by_side(folder, config, jobs, device=options.device)
+            result = audit_run(folder, experiment, trained)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("finished attacks are kept: the same command goes on after them") from None
     print_result(result, folder)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
+from attcem.claim import STATE, claim, settled_in
 from attcem.config import Experiment
-from attcem.files import write_atomically
-from attcem.links import as_chain, read_links
+from attcem.links import read_links
 from attcem.types import Images, Result
+from attcem.workplace import working_in
 
 if TYPE_CHECKING:
     from attcem.data import Data
@@ -50,10 +50,22 @@ def run(
     if (folder / "result.json").exists():
         dismiss()
         return Result.load(folder), folder
-    data = load(experiment)
-    model = trained(experiment, guard, data, folder, resume=resume, progress=progress)
-    dismiss()
-    return audit_run(folder, experiment, (model, guard, data), progress=progress), folder
+    if not (folder / STATE).exists():
+        check_starts(experiment, guard)
+    with working_in(folder) if is_first() else nullcontext():
+        data = load(experiment)
+        model = trained(experiment, guard, data, folder, resume=resume, progress=progress)
+        dismiss()
+        return audit_run(folder, experiment, (model, guard, data), progress=progress), folder
+
+
+def check_starts(experiment: Experiment, guard: Defence) -> None:
+    """Raise on a run to start from that is none, before any work."""
+    from attcem.train import best_of
+
+    for other in (experiment.train.start_from, *(link.start_from for link in guard.links)):
+        if other:
+            best_of(other)
 
 
 def trained(experiment: Experiment, guard: Defence, data: Data, folder: Path, *, resume: bool, progress: bool) -> Split:
@@ -66,19 +78,13 @@ def trained(experiment: Experiment, guard: Defence, data: Data, folder: Path, *,
     if clients:
         refuse_processes()
     model = make_model(experiment, data)
-    if is_first():
-        write_atomically(folder / "config.yaml", settings_text(experiment).encode())
     options: dict[str, Any] = {"seed": experiment.seed, "out": folder, "resume": resume, "progress": progress}
-    if clients:
-        fit_clients(model, guard, data, experiment.clients, experiment.train, **options)
-    else:
-        fit(model, guard, data, experiment.train, **options)
+    with settled_in(folder, experiment) if is_first() else nullcontext():
+        if clients:
+            fit_clients(model, guard, data, experiment.clients, experiment.train, **options)
+        else:
+            fit(model, guard, data, experiment.train, **options)
     return model
-
-
-def settings_text(experiment: Experiment) -> str:
-    """The content of config.yaml."""
-    return yaml.safe_dump(experiment.to_dict(), sort_keys=False, allow_unicode=True)
 
 
 def validate(experiment: Experiment, folder: Path, *, progress: bool = True) -> Result:
@@ -208,19 +214,6 @@ def run_folder(experiment: Experiment) -> str:
     chain = [link.name for link in read_links(experiment.defence)] or ["none"]
     parts = [experiment.data.name.split(":")[0], experiment.model.backbone, *chain]
     return f"{experiment.name or '-'.join(parts)}-s{experiment.seed}-{digest}"
-
-
-def claim(folder: Path, experiment: Experiment, resume: bool) -> None:
-    """Refuse to overwrite, or to continue a run of other settings; where it is continued does not matter."""
-    from attcem.configfile import typed_chain
-
-    if not (folder / "config.yaml").exists():
-        return
-    if not resume:
-        raise ValueError(f"{folder} already holds a run: add --resume to continue it, or --out for another folder")
-    whole = replace(experiment, defence=typed_chain(as_chain(experiment.defence)))
-    if read_experiment(folder, own_guard=True).on("auto") != whole.on("auto"):
-        raise ValueError(f"{folder} holds a run of other settings (see its config.yaml): choose another --out")
 
 
 def load(experiment: Experiment) -> Data:

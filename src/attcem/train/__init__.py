@@ -1,7 +1,7 @@
 """Training the split network under a defence."""
 
 from attcem.train.averaging import restore_guards
-from attcem.train.checkpoint import State, read_state, read_tensors, unpack_modules
+from attcem.train.checkpoint import State, best_of, read_state, read_tensors, unpack_modules
 from attcem.train.clients import fit_clients, refuse_processes
 from attcem.train.distributed import dismiss, is_first
 from attcem.train.honesty import caveat
@@ -12,6 +12,7 @@ from attcem.train.schedule import RECIPES
 __all__ = [
     "RECIPES",
     "State",
+    "best_of",
     "caveat",
     "dismiss",
     "evaluate",
