@@ -31,6 +31,7 @@ DOORS = {
     "threat": WORDS | {"data", "models", "defences"},
     "attacks": WORDS | {"data", "layers", "maths"},
     "metrics": WORDS | {"maths"},
+    "runs": {"types"},
     "twins": {"types", "links"},
     "report": {"types", "files", "links", "twins", "reading"},
     "compare": {"types", "twins", "naming", "links", "metrics"},

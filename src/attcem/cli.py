@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -150,34 +151,46 @@ def explain_run(options: argparse.Namespace, rest: list[str]) -> None:
 def report(options: argparse.Namespace, rest: list[str]) -> None:
     """One HTML page from one or more runs."""
     from attcem.compare import comparison_tables
-    from attcem.report import load_results, render, write_report
+    from attcem.report import render, write_report
     from attcem.report.live import live
 
     if options.live:
         live(options.runs, options.port, lambda results: render(results, comparison_tables(results)))
         return
-    results = load_results(options.runs)
-    print(f"open {write_report(results, options.out, comparison_tables(results))}")
+    with readable(options.runs) as results:
+        print(f"open {write_report(results, options.out, comparison_tables(results))}")
 
 
 def figures(options: argparse.Namespace, rest: list[str]) -> None:
     """Figures for a paper, from one or more runs."""
     from attcem.figures import draw_figures
-    from attcem.report import load_results
 
-    written = draw_figures(load_results(options.runs), options.out, options.format, options.at_accuracy)
-    for line in (*written.notes, *written.files):
-        print(line)
+    with readable(options.runs) as results:
+        written = draw_figures(results, options.out, options.format, options.at_accuracy)
+        for line in (*written.notes, *written.files):
+            print(line)
 
 
 def compare(options: argparse.Namespace, rest: list[str]) -> None:
     """Defences at matched accuracy, with intervals and tests."""
-    from attcem.compare import FORMATS, compare, read_runs
+    from attcem.compare import FORMATS, compare
 
-    found = compare(
-        read_runs(options.runs), metric=options.metric, at_accuracy=options.at_accuracy, against=options.against
-    )
-    print(FORMATS[options.format](found))
+    asked = {name: getattr(options, name) for name in ("metric", "at_accuracy", "against")}
+    with readable(options.runs) as results:
+        print(FORMATS[options.format](compare(results, **asked)))
+
+
+@contextmanager
+def readable(paths: Sequence[str]) -> Iterator[list[Result]]:
+    """The runs that can be read; the others are named at once, and fail the command once the rest is done."""
+    from attcem.runs import read_runs
+
+    results, unread = read_runs(paths)
+    for line in unread:
+        print(f"attcem: {line}", file=sys.stderr)
+    yield results
+    if unread:
+        raise ValueError(f"{len(unread)} of {len(results) + len(unread)} runs left out, for they cannot be read")
 
 
 def data_get(options: argparse.Namespace, rest: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""A comparison as text and as tables, its flags first; and the runs it is read from."""
+"""A comparison as text and as tables, its flags first."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import csv
 import json
 import re
 
-import pytest
-
-from attcem.compare import FORMATS, comparison_tables, read_runs
+from attcem.compare import FORMATS, comparison_tables
 from attcem.compare.tables import in_latex
 from tests.compare.planted import BOUND, made, planted, quickly, row
 
@@ -78,16 +76,6 @@ def test_latex_lets_no_letter_of_a_name_through_as_a_command():
     assert in_latex("a\\b {c} $d$ #1 ~^ [e] <f|g> λ\n\nh") == (
         r"a\textbackslash{}b \{c\} \$d\$ \#1 \textasciitilde{}\textasciicircum{} {[}e] $<$f\textbar{}g$>$ $\lambda$ h"
     )
-
-
-def test_runs_are_found_at_any_depth_and_read_once(tmp_path):
-    for number, run in enumerate(planted(0.005, seeds=1)):
-        run.save(tmp_path / "runs" / f"deep{number % 2}" / str(number))
-    runs = read_runs([tmp_path / "runs", tmp_path / "runs" / "deep0"])
-    assert len(runs) == 7
-    assert row(quickly(runs, at_accuracy=0.65), BOUND).difference == pytest.approx(0.005, abs=1e-6)
-    with pytest.raises(ValueError, match=r"nowhere holds no result\.json: make runs first"):
-        read_runs([tmp_path / "nowhere"])
 
 
 def test_a_page_gets_a_table_per_question_whose_lines_know_their_runs():

@@ -6,10 +6,10 @@ import json
 import pytest
 from PIL import Image
 
-from attcem.report import inside, load_results
+from attcem.report import inside
 from attcem.report.page import render
 from attcem.report.settings import settings_of
-from attcem.types import Explanation
+from attcem.types import Explanation, Result
 
 from .made import make_result
 from .test_page import read
@@ -55,12 +55,12 @@ def test_explanations_are_read_with_a_result_and_not_written_with_it(tmp_path):
     run.explanations = [Explanation("1.png", "Attention", "On few images.", picture("red"))]
     run.save(tmp_path)
     assert "explanations" not in json.loads((tmp_path / "result.json").read_text())
-    assert load_results(tmp_path)[0].explanations == []
+    assert Result.load(tmp_path).explanations == []
     (tmp_path / "explain").mkdir()
     (tmp_path / "explain" / "1.png").write_bytes(picture("red"))
     entry = {"title": "Attention", "caption": "On few images.", "file": "1.png"}
     (tmp_path / "explain" / "entries.json").write_text(json.dumps([entry]))
-    assert load_results(tmp_path)[0].explanations == run.explanations
+    assert Result.load(tmp_path).explanations == run.explanations
 
 
 @pytest.mark.parametrize("written", ["[", '[{"file": "gone.png"}]', '[{"title": "x"}]', "[1]", '{"file": "1.png"}'])
@@ -69,7 +69,7 @@ def test_a_broken_list_says_how_to_make_it_anew(tmp_path, written):
     (tmp_path / "explain").mkdir()
     (tmp_path / "explain" / "entries.json").write_text(written)
     with pytest.raises(ValueError, match="attcem explain"):
-        load_results(tmp_path)
+        Result.load(tmp_path)
 
 
 def test_nothing_outside_the_folder_is_read(tmp_path):

@@ -2,8 +2,7 @@
 
 from attcem.compare.matched import Comparison, compare
 from attcem.compare.rows import Row
-from attcem.compare.settings import read_runs
 from attcem.compare.tables import FORMATS
 from attcem.compare.together import comparison_tables
 
-__all__ = ["FORMATS", "Comparison", "Row", "compare", "comparison_tables", "read_runs"]
+__all__ = ["FORMATS", "Comparison", "Row", "compare", "comparison_tables"]

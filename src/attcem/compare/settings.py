@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,17 +14,6 @@ from attcem.types import Result
 SAME = ("data", "model", "audit")
 """Parts of a configuration that must agree, or the runs answer different questions."""
 UNDEFENDED = "no defence"
-
-
-def read_runs(paths: Iterable[str | Path]) -> list[Result]:
-    """The results in these folders: each is a run, or holds runs at any depth."""
-    found: dict[Path, Path] = {}
-    for folder in map(Path, paths):
-        runs = sorted(file.parent for file in folder.rglob("result.json"))
-        if not runs:
-            raise ValueError(f"{folder} holds no result.json: make runs first, `attcem run experiments/<name>.yaml`")
-        found |= {run.resolve(): run for run in runs}
-    return [Result.load(run) for run in found.values()]
 
 
 def question(run: Result) -> dict[str, Any]:

@@ -1,0 +1,43 @@
+"""The runs that a user points at: those that can be read, and why the others cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from attcem.types import Result
+
+
+class Runs(NamedTuple):
+    """What lies in some folders: results, and a line for each run that cannot be read."""
+
+    results: list[Result]
+    unread: list[str]
+
+
+def read_runs(paths: Iterable[str | Path]) -> Runs:
+    """Read every run in these folders, each once: a folder is a run, or holds runs at any depth."""
+    results, unread = [], []
+    for run in find_runs(paths):
+        try:
+            results.append(Result.load(run))
+        except (ValueError, OSError) as error:
+            unread.append(f"{run} cannot be read: {' '.join(str(error).split())}")
+    if not results:
+        raise ValueError("\n".join(unread))
+    return Runs(results, unread)
+
+
+def find_runs(paths: Iterable[str | Path]) -> list[Path]:
+    """The folders of all runs, in order; a path without any is a mistake, and so is no path."""
+    runs: dict[Path, Path] = {}
+    for folder in map(Path, paths):
+        found = sorted(file.parent for file in folder.rglob("result.json"))
+        if not found:
+            what = "holds no result.json" if folder.is_dir() else "is not a folder"
+            raise ValueError(f"{folder} {what}: make a run first, `attcem run experiments/<name>.yaml`")
+        runs |= {run.resolve(): run for run in found}
+    if not runs:
+        raise ValueError("no folder given: make a run first, `attcem run experiments/<name>.yaml`")
+    return list(runs.values())

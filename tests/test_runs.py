@@ -1,0 +1,67 @@
+"""Runs that a user points at: found at any depth, read once; a bad one is named and does not stop the others."""
+
+import pytest
+
+from attcem.cli import main
+from attcem.runs import read_runs
+from tests.compare.planted import planted
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for number, run in enumerate(planted(0.005, seeds=1)):
+        run.save(tmp_path / "runs" / f"deep{number % 2}" / str(number))
+    return tmp_path / "runs"
+
+
+@pytest.fixture
+def damaged(folder):
+    """Two more runs: one is cut short, one has pictures that are none."""
+    for name in ("cut", "picture"):
+        planted(0.005, seeds=1)[0].save(folder / name)
+    (folder / "cut" / "result.json").write_text('{"schema": "attcem-result-1", "seed"')
+    (folder / "picture" / "images" / "worst.png").write_bytes(b"%!PS-Adobe")
+    return folder
+
+
+COMMANDS = {
+    "report": ["--out", "{out}/page.html"],
+    "figures": ["--out", "{out}", "--format", "png"],
+    "compare": ["--at-accuracy", "0.65"],
+}
+
+
+def test_runs_are_found_at_any_depth_and_read_once(folder):
+    assert len(read_runs([folder, folder / "deep0"]).results) == 7
+    assert read_runs([folder]).unread == []
+
+
+def test_a_folder_without_runs_says_what_to_type(folder, tmp_path):
+    (tmp_path / "empty").mkdir()
+    for paths, what in (([tmp_path / "empty"], "holds no"), ([folder, tmp_path / "gone"], "not a folder"), ([], "no ")):
+        with pytest.raises(ValueError, match=f"{what}.*attcem run"):
+            read_runs(paths)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_bad_run_is_named_and_the_others_are_shown(command, damaged, tmp_path, capsys):
+    options = [option.format(out=tmp_path) for option in COMMANDS[command]]
+    assert main([command, str(damaged), *options]) == 1
+    shown = capsys.readouterr()
+    assert f"{damaged / 'cut'} cannot be read" in shown.err and "not JSON" in shown.err
+    assert f"{damaged / 'picture'} cannot be read" in shown.err and "as a PNG" in shown.err
+    assert shown.err.splitlines()[-1] == "attcem: 2 of 9 runs left out, for they cannot be read"
+    for run in ("cut", "picture"):
+        (damaged / run / "result.json").unlink()
+    assert main([command, str(damaged), *options]) == 0
+    assert capsys.readouterr().out == shown.out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_nothing_but_bad_runs_is_an_error_that_names_them_all(command, damaged, tmp_path, capsys):
+    options = [option.format(out=tmp_path / "new") for option in COMMANDS[command]]
+    assert main([command, str(damaged / "cut"), str(damaged / "picture"), *options]) == 1
+    shown = capsys.readouterr()
+    assert not shown.out and not (tmp_path / "new").exists()
+    for name, line in zip(("cut", "picture"), shown.err.splitlines(), strict=True):
+        assert f"{damaged / name} cannot be read" in line
