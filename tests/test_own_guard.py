@@ -80,3 +80,11 @@ def test_a_run_is_resumed_whichever_way_its_chain_is_written(tmp_path):
     claim(tmp_path, written, resume=True)
     with pytest.raises(ValueError, match="other settings"):
         claim(tmp_path, Experiment(defence=["topk"]), resume=True)
+
+
+def test_a_run_is_resumed_though_its_file_leaves_options_to_their_defaults(tmp_path):
+    short = Experiment(defence=[{"bound": {"lam": 3}}, {"noise": {}}])
+    (tmp_path / "config.yaml").write_text(settings_text(short))
+    claim(tmp_path, short, resume=True)
+    with pytest.raises(ValueError, match="other settings"):
+        claim(tmp_path, Experiment(defence=[{"bound": {"lam": 4}}, {"noise": {}}]), resume=True)
