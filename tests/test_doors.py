@@ -41,7 +41,7 @@ DOORS = {
     "configfile": WORDS | {"data", "models", "defences", "attacks"},
     "claim": {"config", "configfile", "files"},
     "experiment": WORDS
-    | {"claim", "workplace", "data", "models", "defences", "device", "train", "assess", "configfile"},
+    | {"claim", "workplace", "data", "models", "defences", "device", "train", "assess", "configfile", "side_by_side"},
     "demo": WORDS | {"compare", "experiment", "report"},
     "side_by_side": WORDS | {"assess", "attacks", "cores", "experiment"},
     "sweep": WORDS | {"configfile", "cores", "experiment", "locks", "workplace"},

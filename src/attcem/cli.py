@@ -69,7 +69,7 @@ def run(options: argparse.Namespace, rest: list[str]) -> None:
 
     folder = Path(out) if out else Path("runs") / run_folder(experiment)
     try:
-        result, folder = run(experiment, folder, resume=options.resume)
+        result, folder = run(experiment, folder, resume=options.resume, jobs=options.jobs)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"every finished epoch is kept: attcem run {folder} --resume") from None
     print_result(result, folder)
@@ -108,29 +108,19 @@ def tune(options: argparse.Namespace, rest: list[str]) -> None:
 
 def audit(options: argparse.Namespace, rest: list[str]) -> None:
     """Attack a trained run and write its result."""
-    from attcem.assess import allowed
-    from attcem.assess.share import jobs_worth
-    from attcem.attacks import SUITES
-    from attcem.config import GRANTS, with_options
+    from attcem.config import with_options
     from attcem.experiment import audit_run, load_run, read_experiment
-    from attcem.naming import look_up
-    from attcem.side_by_side import side_by_side
     from attcem.workplace import working_in
 
     folder = Path(options.run)
     experiment = read_experiment(folder)
     names = ("suite", "threat", "images", "seed")
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
-    config = with_options(experiment.audit, given)
-    suite, threat = look_up("suite", config.suite, SUITES), look_up("threat model", config.threat, GRANTS)
-    jobs = options.jobs or jobs_worth(allowed(suite.attacks, threat)[0])
-    experiment = with_options(experiment, {"audit": config})
+    experiment = with_options(experiment, {"audit": with_options(experiment.audit, given)})
     try:
         with working_in(folder):
             trained = load_run(folder, device=options.device)
-            if jobs > 1:
-                side_by_side(folder, config, jobs, device=options.device)
-            result = audit_run(folder, experiment, trained)
+            result = audit_run(folder, experiment, trained, jobs=options.jobs)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("finished attacks are kept: the same command goes on after them") from None
     print_result(result, folder)
@@ -232,11 +222,13 @@ def client_lines(result: Result) -> list[str]:
     ]
 
 
-RUN_HELP = f"""usage: attcem run [FILE.yaml | PRESET | RUN-FOLDER] [--out DIR] [--resume] [--device D] [--key value ...]
+RUN_HELP = f"""usage: attcem run [FILE.yaml | PRESET | RUN-FOLDER] [--out DIR] [--resume] [--jobs N] [--device D]
+                  [--key value ...]
 
 Train a split network, attack it, and write the result to a folder under runs/.
   --out DIR   where to put the run (default: runs/, named by its settings)
   --resume    continue an interrupted run; a finished one is only read
+  --jobs N    attacks at a time, each on its share of the cores (default: as many as pay)
   --device D  {DEVICE}
 
 Any setting below overrides the file's:

@@ -30,16 +30,20 @@ def run(
     *,
     guard: Defence | None = None,
     resume: bool = False,
+    jobs: int | None = None,
     progress: bool = True,
 ) -> tuple[Result, Path]:
     """Do an experiment in its folder and return what it found; a finished one is only read.
 
-    A `guard` that was made in Python takes the place of the experiment's defence, and is recorded there.
-    Of several processes that torchrun has started, all train, the first one audits, and the others leave before that.
+    A `guard` that was made in Python takes the place of the experiment's defence, and is recorded there. So many `jobs`
+    attack side by side, or as many as pay; with a guard of one's own, which no other process can build, only this one.
+    Of several processes that torchrun has started, all train, the first one audits, alone, and the others leave before.
     """
     from attcem.defences import build_defence, describe
-    from attcem.train import dismiss, is_first
+    from attcem.train import dismiss, is_first, team_size
 
+    if guard is not None or team_size() > 1:
+        jobs = 1
     if guard is None:
         guard = build_defence(experiment.defence)
     else:
@@ -56,7 +60,7 @@ def run(
         data = load(experiment)
         model = trained(experiment, guard, data, folder, resume=resume, progress=progress)
         dismiss()
-        return audit_run(folder, experiment, (model, guard, data), progress=progress), folder
+        return audit_run(folder, experiment, (model, guard, data), jobs=jobs, progress=progress), folder
 
 
 def check_starts(experiment: Experiment, guard: Defence) -> None:
@@ -107,12 +111,23 @@ def validate(experiment: Experiment, folder: Path, *, progress: bool = True) -> 
 
 
 def audit_run(
-    folder: Path, experiment: Experiment, trained: tuple[Split, Defence, Data], *, progress: bool = True
+    folder: Path,
+    experiment: Experiment,
+    trained: tuple[Split, Defence, Data],
+    *,
+    jobs: int | None = None,
+    progress: bool = True,
 ) -> Result:
-    """Attack what lies trained in a run's folder and write its result; an interrupted audit keeps finished attacks."""
+    """Attack what lies trained in a run's folder and write its result; an interrupted audit keeps finished attacks.
+
+    First so many processes attack side by side, or as many as pay; what they find is judged here.
+    """
     from attcem.assess import audit, forget
+    from attcem.side_by_side import side_by_side
 
     model, guard, data = trained
+    where = str(next(model.parameters()).device)
+    side_by_side(folder, experiment.audit, jobs, device=where, progress=progress)
     data, clients = attacked(experiment, data)
     result = audit(
         model,

@@ -24,6 +24,7 @@ def run_options(running: argparse.ArgumentParser) -> None:
     """Options of `attcem run`, whose help also lists every setting."""
     running.add_argument("--out")
     running.add_argument("--resume", action="store_true")
+    running.add_argument("--jobs", type=positive)
     device_option(running)
     running.add_argument("-h", "--help", action="store_true")
 

@@ -9,21 +9,33 @@ import sys
 import threading
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from attcem.config import GRANTS, AuditConfig
 from attcem.cores import ending, sharing
+from attcem.naming import look_up
 from attcem.progress import say
+
+if TYPE_CHECKING:
+    from attcem.attacks import Attack
 
 HELPER = [sys.executable, "-m", "attcem.side_by_side"]
 
 
-def side_by_side(folder: Path, config: AuditConfig, jobs: int, *, device: str = "auto", progress: bool = True) -> None:
-    """Let so many processes attack a run, and return when none has anything left to do.
+def side_by_side(
+    folder: Path, config: AuditConfig, jobs: int | None = None, *, device: str = "auto", progress: bool = True
+) -> None:
+    """Let several processes attack a run, and return when none has anything left to do; a single one is not worth it.
 
-    What they finish lies in the run's folder, where the audit finds it. An attack whose process died is missing there,
-    and so is left to the audit: it fails there with its reason, or is done after all.
+    There are as many as the suite keeps busy, if their number is not given. What they finish lies in the run's folder,
+    where the audit finds it. An attack whose process died is missing there, and so is left to the audit: it fails there
+    with its reason, or is done after all.
     """
+    from attcem.assess.share import jobs_worth
+
+    jobs = jobs or jobs_worth(attacks_of(config))
+    if jobs == 1:
+        return
     command = [*HELPER, str(folder), json.dumps(asdict(config)), str(jobs), device]
     helpers = [
         subprocess.Popen(command, env=sharing(jobs), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
@@ -41,8 +53,18 @@ def side_by_side(folder: Path, config: AuditConfig, jobs: int, *, device: str = 
     finally:
         for helper in helpers:
             helper.kill()
-        for thread in relays:
+        for helper, thread in zip(helpers, relays, strict=True):
+            helper.wait()
             thread.join()
+
+
+def attacks_of(config: AuditConfig) -> dict[str, Attack]:
+    """The attacks that an audit runs."""
+    from attcem.assess import allowed
+    from attcem.attacks import SUITES
+
+    attacks, _ = allowed(look_up("suite", config.suite, SUITES).attacks, look_up("threat model", config.threat, GRANTS))
+    return attacks
 
 
 def relay(mark: str, lines: IO[str], shown: bool) -> None:
@@ -56,18 +78,16 @@ def help_out(folder: Path, config: AuditConfig, processes: int, device: str) -> 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group: who started this one decides
     import torch
 
-    from attcem.assess import allowed, observe, take_part
+    from attcem.assess import observe, take_part
     from attcem.assess.finished import Finished
-    from attcem.attacks import SUITES
     from attcem.experiment import attacked, load_run, read_experiment
 
     model, guard, data = load_run(folder, device=device)
     data, _ = attacked(read_experiment(folder), data)
-    attacks, _ = allowed(SUITES[config.suite].attacks, GRANTS[config.threat])
     with torch.random.fork_rng():
         _, view, _ = observe(model, guard, data, config)
         kept = Finished(folder / "audit", view, config.seed)
-        take_part(attacks, view, kept, seed=config.seed, processes=processes)
+        take_part(attacks_of(config), view, kept, seed=config.seed, processes=processes)
 
 
 if __name__ == "__main__":

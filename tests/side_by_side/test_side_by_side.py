@@ -1,8 +1,10 @@
 """Several processes share a suite: every attack is done once, as the audit would, and whoever dies is stood in for."""
 
 import json
+import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -18,7 +20,9 @@ from attcem.attacks import SUITES, Reconstruction, Suite
 from attcem.attacks.decoder import Decoder
 from attcem.cli import main
 from attcem.config import AuditConfig
+from attcem.experiment import read_experiment, run
 from attcem.locks import held
+from attcem.sweep.perform import Job, perform
 from attcem.types import Result, View
 from tests.conftest import noise_images
 from tests.side_by_side import helper
@@ -48,12 +52,12 @@ def audited(trained, tmp_path, monkeypatch):
     """Audit a copy of the run with some attacks, alone or not."""
     monkeypatch.setattr(side_by_side, "HELPER", [sys.executable, "-m", "tests.side_by_side.helper"])
 
-    def audit(suite, *options):
+    def audit(suite, *options, command=("audit",)):
         monkeypatch.setenv("SUITE", suite)
         monkeypatch.setitem(SUITES, "smoke", Suite("smoke", 1, getattr(helper, suite), seen=4_000))
         folder = tmp_path / f"run{len(list(tmp_path.iterdir()))}"
         shutil.copytree(trained, folder)
-        assert main(["audit", str(folder), *options]) == 0
+        assert main([*command, str(folder), *options]) == 0
         assert not (folder / "audit").exists()
         return Result.load(folder)
 
@@ -70,6 +74,49 @@ def test_two_processes_find_what_one_finds_and_do_every_attack_once(audited, cap
     for name, values in alone.per_image.items():
         assert np.array_equal(shared.per_image[name], values, equal_nan=True), name
     assert shared.to_json() == alone.to_json()
+
+
+def test_run_attacks_as_audit_does(audited, capsys, monkeypatch):
+    """The run that was trained goes on, side by side, and finds the same."""
+    monkeypatch.setattr(share, "cores", lambda: 2)
+    said, found = [], []
+    for command in (["audit"], ["run", "--resume"]):
+        found.append(audited("FREE", command=command))
+        said.append(sorted(re.findall(r"\[[12]\] (\w+): finished after", capsys.readouterr().err)))
+    assert said == [sorted(helper.FREE)] * 2
+    assert found[0].to_json() == found[1].to_json()
+    for name, values in found[0].per_image.items():
+        assert np.array_equal(found[1].per_image[name], values, equal_nan=True), name
+
+
+def test_one_of_many_processes_attacks_by_itself(trained, monkeypatch, tmp_path):
+    """A worker of a sweep, and who is left of a team, have one share of the cores."""
+    monkeypatch.setattr(share, "cores", lambda: 2)
+    monkeypatch.setattr(side_by_side, "sharing", lambda processes: pytest.fail("a helper"))
+    monkeypatch.setitem(SUITES, "smoke", Suite("smoke", 1, helper.FREE, seen=4_000))
+    shutil.copytree(trained, tmp_path / "run")
+    outcome = perform(Job("run", tmp_path / "run", read_experiment(tmp_path / "run")))
+    assert outcome.cause is None and outcome.accuracy is not None
+    (tmp_path / "run" / "result.json").unlink()
+    monkeypatch.setattr("attcem.train.team_size", lambda: 2)
+    run(read_experiment(tmp_path / "run"), tmp_path / "run", resume=True, progress=False)
+    assert (tmp_path / "run" / "result.json").exists()
+
+
+@pytest.mark.parametrize("command", [["audit"], ["run", "--resume"]])
+def test_ctrl_c_leaves_no_process(command, trained, tmp_path):
+    shutil.copytree(trained, tmp_path / "run")
+    line = [sys.executable, "-m", "tests.side_by_side.command", *command, str(tmp_path / "run"), "--jobs", "2"]
+    with subprocess.Popen(
+        line, env=os.environ | {"SUITE": "TALKING"}, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as group:
+        while "still here" not in group.stderr.readline():
+            assert group.poll() is None
+        os.killpg(group.pid, signal.SIGINT)
+        said = group.stderr.read()  # ends when the last process has closed it
+        assert group.wait(60) == 1 and "kept" in said
+    with pytest.raises(ProcessLookupError):
+        os.killpg(group.pid, 0)
 
 
 def test_a_suite_that_keeps_several_busy_is_shared_unless_one_is_asked_for(audited, capsys, monkeypatch):
@@ -107,14 +154,21 @@ def test_an_error_ends_the_helpers(trained, monkeypatch):
     real = subprocess.Popen
 
     def interrupted(*args, **options):
-        started.append(real(*args, **options))
-        started[-1].wait = lambda: (_ for _ in ()).throw(KeyboardInterrupt)
-        return started[-1]
+        process = real(*args, **options)
+        started.append(process)
+
+        def wait():
+            del process.wait
+            raise KeyboardInterrupt
+
+        if len(started) == 1:
+            process.wait = wait
+        return process
 
     monkeypatch.setattr(subprocess, "Popen", interrupted)
     with pytest.raises(KeyboardInterrupt):
         side_by_side.side_by_side(trained, AuditConfig(), 2)
-    assert [real.wait(process, 60) for process in started] == [-9, -9]
+    assert [process.returncode for process in started] == [-9, -9], "ended, and seen to have ended"
 
 
 @pytest.fixture

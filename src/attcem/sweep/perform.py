@@ -52,7 +52,7 @@ def perform(job: Job) -> Outcome:
         with working_in(job.folder, wait=True), speaking_into(job.folder / LOG):
             forget_earlier_peak()
             module, _, function = job.call.partition(":")
-            result, _ = getattr(import_module(module), function)(job.experiment, job.folder, resume=True)
+            result, _ = getattr(import_module(module), function)(job.experiment, job.folder, resume=True, jobs=1)
             shutil.rmtree(job.folder / "audit", ignore_errors=True)  # killed between its result and its last step
             return Outcome(float(result.accuracy), float(result.worst.mse), seconds=time.monotonic() - started)
     except Exception as error:

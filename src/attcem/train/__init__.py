@@ -3,7 +3,7 @@
 from attcem.train.averaging import restore_guards
 from attcem.train.checkpoint import State, best_of, read_state, read_tensors, unpack_modules
 from attcem.train.clients import fit_clients, refuse_processes
-from attcem.train.distributed import dismiss, is_first
+from attcem.train.distributed import dismiss, is_first, team_size
 from attcem.train.honesty import caveat
 from attcem.train.loop import fit
 from attcem.train.prediction import evaluate
@@ -23,5 +23,6 @@ __all__ = [
     "read_tensors",
     "refuse_processes",
     "restore_guards",
+    "team_size",
     "unpack_modules",
 ]
