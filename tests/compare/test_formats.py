@@ -7,7 +7,6 @@ import json
 import re
 
 from attcem.compare import FORMATS, comparison_tables
-from attcem.compare.tables import in_latex
 from tests.compare.planted import BOUND, made, planted, quickly, row
 
 
@@ -72,10 +71,30 @@ def test_latex_is_a_whole_table_with_the_flags_above():
     assert r"noise + bound(assign=slot)" in written[2] and "+0.00500" in written[2] and "$<$0.001" in written[2]
 
 
-def test_latex_lets_no_letter_of_a_name_through_as_a_command():
-    assert in_latex("a\\b {c} $d$ #1 ~^ [e] <f|g> λ\n\nh") == (
-        r"a\textbackslash{}b \{c\} \$d\$ \#1 \textasciitilde{}\textasciicircum{} {[}e] $<$f\textbar{}g$>$ $\lambda$ h"
+HOSTILE = '=cmd("x")|a\n<img src=x onerror=alert(1)> [b](javascript:c) \x1b[2J'
+FORMULA = "-1+cmd|' /C calc'!A0"
+
+
+def test_hostile_names_are_text_in_every_format():
+    runs = planted(0.005)
+    for run in runs:
+        run.config["name"] = HOSTILE if "bound" in run.config["defence"] else FORMULA
+    runs[0].flags = [HOSTILE]
+    found = quickly(runs, against=HOSTILE)
+    assert [line.defence for line in found.rows] == [FORMULA, HOSTILE]
+
+    *opening, table = FORMATS["markdown"](found).split("\n\n")
+    assert len(opening) == 4 and not re.search(r"<|(?<!\\)\[", "".join(opening) + table)
+    assert {line.count("|") for line in table.splitlines()} == {12} and len(table.splitlines()) == 4
+
+    noise, bound = csv.DictReader(FORMATS["csv"](found).splitlines(keepends=True))
+    assert noise["defence"] == "'" + FORMULA and bound["defence"] == bound["reference"] == "'" + " ".join(
+        HOSTILE.split()
     )
+    assert float(noise["difference"]) < 0
+
+    text = FORMATS["text"](found).splitlines()
+    assert len(text) == 4 + 1 + 3 and all(map(str.isprintable, text))
 
 
 def test_a_page_gets_a_table_per_question_whose_lines_know_their_runs():

@@ -163,20 +163,35 @@ def test_a_table_is_copied_as_latex(copied):
     assert "$\\sigma$" in text and "$\\pm$" in text and not re.search(r"(?<!\\)[%_#]|[^\x00-\x7f]", text)
 
 
-def test_a_hostile_cell_stays_one_cell_in_every_format(visit):
-    page = visit()
-    formats = page.evaluate(
+def formats(page, cell):
+    """A table of this cell and another, as each of the buttons would copy it."""
+    return page.evaluate(
         """(cell) => {
           const table = document.createElement('table'), row = table.insertRow();
           row.insertCell().textContent = cell;
           row.insertCell().textContent = 'next';
           return Object.fromEntries(Object.entries(FORMATS).map(([name, make]) => [name, make(read(table), table)]));
         }""",
-        HOSTILE,
+        cell,
     )
-    assert list(csv.reader(io.StringIO(formats["csv"]))) == [[HOSTILE, "next"]]
-    assert len(re.findall(r"(?<!\\)\|", formats["markdown"].splitlines()[0])) == 3
-    assert "\\& 50\\%\\_$<$/script$>$" in formats["latex"]
+
+
+def test_a_hostile_cell_stays_one_cell_in_every_format(visit):
+    found = formats(visit(), HOSTILE)
+    assert list(csv.reader(io.StringIO(found["csv"]))) == [[HOSTILE, "next"]]
+    assert found["markdown"].splitlines()[0].count("|") == 3 and "<" not in found["markdown"]
+    assert "\\& 50\\%\\_$<$/script$>$" in found["latex"]
+
+
+def test_a_copied_cell_is_no_formula_no_link_and_no_distance(visit):
+    page = visit()
+    for cell in ("=1+1", "+cmd()", "-1+cmd|' /C calc'!A0", "@SUM(1)", "\t=1"):
+        assert next(csv.reader(io.StringIO(formats(page, cell)["csv"]))) == ["'" + cell.strip(), "next"]
+    for number in ("-0.5", "+0.00500", "-1.2e-05", "-0.5 ± 0.1"):
+        assert formats(page, number)["csv"] == f"{number},next"
+    found = formats(page, "[a](javascript:b)\n|*c*")
+    assert found["markdown"].splitlines()[0] == r"| \[a](javascript:b) &#124;\*c\* | next |"
+    assert found["latex"].splitlines()[2] == r"{[}a](javascript:b) \textbar{}*c* & next \\"
 
 
 def test_a_number_leads_to_its_configuration(visit):

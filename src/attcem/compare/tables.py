@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from attcem import escaping
 from attcem.compare.matched import Comparison
 from attcem.compare.rows import Row
+from attcem.escaping import in_latex, in_markdown, in_terminal
 from attcem.metrics import METRICS
 from attcem.types import Line, Table
 
@@ -29,21 +29,6 @@ HEADINGS = (
     "area",
 )
 MISSING = "–"
-IN_LATEX = {letter: f"\\{letter}" for letter in "#$%&_{}"} | {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": "$<$",
-    ">": "$>$",
-    "|": r"\textbar{}",
-    "[": "{[}",  # right after a line's end, a bracket would be read as a distance
-    "−": "$-$",
-    "±": r"$\pm$",
-    "–": "--",
-    "σ": r"$\sigma$",
-    "λ": r"$\lambda$",
-    "ε": r"$\epsilon$",
-}
 
 
 def opening(comparison: Comparison) -> list[str]:
@@ -114,16 +99,17 @@ def _grid(comparison: Comparison) -> list[list[str]]:
 
 def as_text(comparison: Comparison) -> str:
     """Columns that line up."""
-    grid = _grid(comparison)
+    grid = [list(map(in_terminal, line)) for line in _grid(comparison)]
     widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
     table = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in grid]
-    return "\n".join([*opening(comparison), "", *table])
+    return "\n".join([*map(in_terminal, opening(comparison)), "", *table])
 
 
 def as_markdown(comparison: Comparison) -> str:
     """A table for a page."""
-    heading, *lines = [f"| {' | '.join(cell.replace('|', '∣') for cell in line)} |" for line in _grid(comparison)]
-    return "\n\n".join([*opening(comparison), "\n".join([heading, "|" + "---|" * (len(HEADINGS) + 1), *lines])])
+    heading, *lines = [f"| {' | '.join(map(in_markdown, line))} |" for line in _grid(comparison)]
+    table = [heading, "|" + "---|" * (len(HEADINGS) + 1), *lines]
+    return "\n\n".join([*map(in_markdown, opening(comparison)), "\n".join(table)])
 
 
 def as_latex(comparison: Comparison) -> str:
@@ -135,24 +121,11 @@ def as_latex(comparison: Comparison) -> str:
     return "\n".join([*said, r"% \usepackage{booktabs}", *table, r"\end{tabular}"])
 
 
-def in_latex(text: str) -> str:
-    r"""Text as LaTeX prints it.
-
-    >>> print(in_latex("a_b & 5 %: −1 ± 2"))
-    a\_b \& 5 \%: $-$1 $\pm$ 2
-    """
-    return "".join(IN_LATEX.get(letter, letter) for letter in " ".join(text.split()))
-
-
 def as_csv(comparison: Comparison) -> str:
     """One line per defence, every number in full."""
     where = {"metric": comparison.metric, "accuracy": comparison.accuracy, "reference": comparison.reference}
     records = [where | _plain(asdict(row)) | {"notes": "; ".join(row.notes)} for row in comparison.rows]
-    written = io.StringIO()
-    writer = csv.DictWriter(written, list(records[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(records)
-    return written.getvalue().rstrip("\n")
+    return escaping.as_csv(records).rstrip("\n")
 
 
 def as_json(comparison: Comparison) -> str:

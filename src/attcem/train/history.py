@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from pathlib import Path
 from typing import Any
 
+from attcem.escaping import as_csv
 from attcem.files import write_atomically
 
 
@@ -22,11 +21,7 @@ class History:
         """Keep one epoch's figures."""
         self.rows.append(row)
         if self.folder is not None:
-            text = io.StringIO(newline="")
-            writer = csv.DictWriter(text, fieldnames=list(dict.fromkeys(name for each in self.rows for name in each)))
-            writer.writeheader()
-            writer.writerows(self.rows)
-            write_atomically(self.folder / "history.csv", text.getvalue().encode())
+            write_atomically(self.folder / "history.csv", as_csv(self.rows).encode())
         if self.writer is not None:
             for name, value in row.items():
                 self.writer.add_scalar(name, value, int(row["epoch"]))

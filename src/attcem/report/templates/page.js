@@ -32,26 +32,33 @@ const read = (table) => [...table.rows].map((row) => [...row.cells].map((cell) =
   copy.querySelectorAll("small").forEach((part) => part.prepend(" "));
   return copy.textContent.replace(/[\s\u00a0\u202f]+/g, " ").trim();
 }));
+const MARKDOWN = {
+  "\\": "\\\\", "`": "\\`", "*": "\\*", "_": "\\_", "[": "\\[", "~": "\\~", "$": "\\$",
+  "&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;",
+};
 const TEX = {
   "\\": "\\textbackslash{}", "&": "\\&", "%": "\\%", "$": "\\$", "#": "\\#", "_": "\\_", "{": "\\{", "}": "\\}",
   "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "<": "$<$", ">": "$>$", "±": "$\\pm$", "×": "$\\times$", "–": "--",
   "−": "$-$", "·": "$\\cdot$", "≤": "$\\leq$", "≥": "$\\geq$", "↑": "$\\uparrow$", "↓": "$\\downarrow$", "’": "'", "σ": "$\\sigma$",
-  "λ": "$\\lambda$", "ε": "$\\varepsilon$", "δ": "$\\delta$", "γ": "$\\gamma$",
+  "λ": "$\\lambda$", "ε": "$\\varepsilon$", "δ": "$\\delta$", "γ": "$\\gamma$", "|": "\\textbar{}", "[": "{[}",
 };
-const tex = (text) => [...text].map((letter) => TEX[letter] ?? letter).join("");
+const escaped = (letters) => (text) => [...text].map((letter) => letters[letter] ?? letter).join("");
+// A spreadsheet would compute a cell that begins like a formula instead of showing it; a signed number may begin so.
+const FORMULA = /^[=+\-@]/, NUMBER = /^[+-]?\d[\d.e+\- %±]*$/;
 const FORMATS = {
   markdown(grid) {
-    const line = (cells) => `| ${cells.map((cell) => cell.replace(/\\/g, "\\\\").replace(/\|/g, "\\|")).join(" | ")} |`;
+    const line = (cells) => `| ${cells.map(escaped(MARKDOWN)).join(" | ")} |`;
     return [line(grid[0]), `|${" --- |".repeat(grid[0].length)}`, ...grid.slice(1).map(line)].join("\n");
   },
   latex(grid, table) {
     const columns = [...table.rows[0].cells].map((cell) => (cell.classList.contains("number") ? "r" : "l")).join("");
-    const [head, ...rest] = grid.map((cells) => `${cells.map(tex).join(" & ")} \\\\`);
+    const [head, ...rest] = grid.map((cells) => `${cells.map(escaped(TEX)).join(" & ")} \\\\`);
     return [`\\begin{tabular}{${columns}}`, "\\hline", head, "\\hline", ...rest, "\\hline", "\\end{tabular}"].join("\n");
   },
   csv(grid) {
-    const quoted = (cell) => (/[",\n]/.test(cell) ? `"${cell.replace(/"/g, '""')}"` : cell);
-    return grid.map((cells) => cells.map(quoted).join(",")).join("\n");
+    const shown = (cell) => (FORMULA.test(cell) && !NUMBER.test(cell) ? `'${cell}` : cell);
+    const quoted = (cell) => (/[",]/.test(cell) ? `"${cell.replace(/"/g, '""')}"` : cell);
+    return grid.map((cells) => cells.map(shown).map(quoted).join(",")).join("\n");
   },
 };
 

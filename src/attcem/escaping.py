@@ -1,0 +1,89 @@
+"""Text from results, such as the name of a defence or a class, as a terminal, Markdown, LaTeX or CSV shows it."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+IN_MARKDOWN = {letter: f"\\{letter}" for letter in "\\`*_[~$"} | {
+    "&": "&amp;",
+    "<": "&lt;",
+    ">": "&gt;",
+    "|": "&#124;",
+}
+IN_LATEX = {letter: f"\\{letter}" for letter in "#$%&_{}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": "$<$",
+    ">": "$>$",
+    "|": r"\textbar{}",
+    "[": "{[}",  # right after a line's end, a bracket would be read as a distance
+    "−": "$-$",
+    "±": r"$\pm$",
+    "–": "--",
+    "σ": r"$\sigma$",
+    "λ": r"$\lambda$",
+    "ε": r"$\epsilon$",
+}
+FORMULA = ("=", "+", "-", "@")
+"""How a cell begins that a spreadsheet would compute instead of showing it."""
+
+
+def in_terminal(text: str) -> str:
+    r"""Text on one line, without the characters that move the cursor or turn the direction of writing.
+
+    >>> print(in_terminal("a\n\x1b[2Jb"))
+    a �[2Jb
+    """
+    return "".join(letter if letter.isprintable() else "�" for letter in _one_line(text))
+
+
+def in_markdown(text: str) -> str:
+    r"""Text as Markdown shows it, on one line: no tag, link, emphasis or new cell.
+
+    >>> print(in_markdown("a_b|<b>[c](d)"))
+    a\_b&#124;&lt;b&gt;\[c](d)
+    """
+    return _replaced(text, IN_MARKDOWN)
+
+
+def in_latex(text: str) -> str:
+    r"""Text as LaTeX prints it, on one line.
+
+    >>> print(in_latex("a_b & 5 %: −1 ± 2"))
+    a\_b \& 5 \%: $-$1 $\pm$ 2
+    """
+    return _replaced(text, IN_LATEX)
+
+
+def _replaced(text: str, letters: Mapping[str, str]) -> str:
+    return "".join(letters.get(letter, letter) for letter in _one_line(text))
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def in_csv(cell: Any) -> Any:
+    """A cell that a spreadsheet shows and does not compute: text on one line, after an apostrophe if need be.
+
+    >>> in_csv("=1+1"), in_csv("noise"), in_csv(-0.5)
+    ("'=1+1", 'noise', -0.5)
+    """
+    if not isinstance(cell, str):
+        return cell
+    line = _one_line(cell)
+    return f"'{line}" if line.startswith(FORMULA) else line
+
+
+def as_csv(records: Sequence[Mapping[str, Any]]) -> str:
+    """Records under a heading of all their keys; what a record does not have is empty."""
+    names = list(dict.fromkeys(name for record in records for name in record))
+    written = io.StringIO()
+    writer = csv.writer(written, lineterminator="\n")
+    writer.writerow(map(in_csv, names))
+    writer.writerows([in_csv(record.get(name)) for name in names] for record in records)
+    return written.getvalue()
