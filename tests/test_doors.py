@@ -22,7 +22,8 @@ DOORS = {
     "cores": set(),
     "device": set(),
     "config": {"naming", "links"},
-    "progress": set(),
+    "terminal": {"escaping"},
+    "progress": {"escaping"},
     "maths": set(),
     "layers": set(),
     "data": WORDS,
@@ -45,7 +46,7 @@ DOORS = {
     | {"claim", "workplace", "data", "models", "defences", "device", "train", "assess", "configfile", "side_by_side"},
     "demo": WORDS | {"compare", "experiment", "report"},
     "side_by_side": WORDS | {"assess", "attacks", "cores", "experiment"},
-    "sweep": WORDS | {"configfile", "cores", "experiment", "locks", "workplace"},
+    "sweep": WORDS | {"configfile", "cores", "escaping", "experiment", "locks", "terminal", "workplace"},
     "tune": WORDS | {"configfile", "experiment", "locks", "sweep", "workplace"},
     "explain": WORDS | {"data", "models", "defences", "experiment"},
 }

@@ -38,4 +38,4 @@ def test_csv_keeps_numbers_and_harmless_text():
 
 
 def test_a_terminal_gets_no_control_character():
-    assert in_terminal("a\x1b]0;title\x07 \u202eb\r\nc — σ é") == "a�]0;title� �b c — σ é"
+    assert in_terminal("a\x1b]0;title\x07 \u202eb\r\nc — σ é") == r"a\u001b]0;title\u0007 \u202eb\r\nc — σ é"

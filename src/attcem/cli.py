@@ -24,6 +24,7 @@ from attcem.options import (
     sweep_options,
     tune_options,
 )
+from attcem.terminal import tell
 
 if TYPE_CHECKING:
     from attcem.types import Result
@@ -41,7 +42,7 @@ def demo(options: argparse.Namespace, rest: list[str]) -> None:
     """The whole story on embedded data, in minutes."""
     from attcem.demo import demo
 
-    print(f"\nopen {demo(options.out, device=options.device)}")
+    tell("", f"open {demo(options.out, device=options.device)}")
 
 
 def show_list(options: argparse.Namespace, rest: list[str]) -> None:
@@ -85,7 +86,7 @@ def sweep(options: argparse.Namespace, rest: list[str]) -> None:
     path = find_file(options.file, sweep_paths())
     runs = read_sweep(path, preset_paths(), seeds=options.seeds, overrides=rest, device=options.device)
     if options.dry_run:
-        print("\n".join(f"{run.name}   {run.label}" for run in runs))
+        tell(*(f"{run.name}   {run.label}" for run in runs))
         return
     how = {name: getattr(options, name) for name in ("engine", "jobs", "address", "resume")}
     do_sweep(runs, Path(options.out or Path("runs") / path.stem).absolute(), **how)
@@ -103,7 +104,7 @@ def tune(options: argparse.Namespace, rest: list[str]) -> None:
     except KeyboardInterrupt:
         raise KeyboardInterrupt("finished trials and epochs are kept: the same command goes on") from None
     for trial in front(study, options.at_accuracy):
-        print(f"{figures(*trial.values)}   {search.command(trial.params)}")
+        tell(f"{figures(*trial.values)}   {search.command(trial.params)}")
 
 
 def audit(options: argparse.Namespace, rest: list[str]) -> None:
@@ -132,10 +133,10 @@ def explain_run(options: argparse.Namespace, rest: list[str]) -> None:
 
     folder = Path(options.run)
     for found in explain(folder, images=options.images, tsne=options.tsne, device=options.device):
-        print(f"{folder / 'explain' / found.file}   {found.title}")
+        tell(f"{folder / 'explain' / found.file}   {found.title}")
     if not (folder / "result.json").exists():
-        print(f"a page needs an audit first: attcem audit {folder}")
-    print(f"page          attcem report {folder} --out report.html")
+        tell(f"a page needs an audit first: attcem audit {folder}")
+    tell(f"page          attcem report {folder} --out report.html")
 
 
 def report(options: argparse.Namespace, rest: list[str]) -> None:
@@ -148,7 +149,7 @@ def report(options: argparse.Namespace, rest: list[str]) -> None:
         live(options.runs, options.port, lambda results: render(results, comparison_tables(results)))
         return
     with readable(options.runs) as results:
-        print(f"open {write_report(results, options.out, comparison_tables(results))}")
+        tell(f"open {write_report(results, options.out, comparison_tables(results))}")
 
 
 def figures(options: argparse.Namespace, rest: list[str]) -> None:
@@ -157,8 +158,7 @@ def figures(options: argparse.Namespace, rest: list[str]) -> None:
 
     with readable(options.runs) as results:
         written = draw_figures(results, options.out, options.format, options.at_accuracy)
-        for line in (*written.notes, *written.files):
-            print(line)
+        tell(*written.notes, *written.files)
 
 
 def compare(options: argparse.Namespace, rest: list[str]) -> None:
@@ -167,7 +167,7 @@ def compare(options: argparse.Namespace, rest: list[str]) -> None:
 
     asked = {name: getattr(options, name) for name in ("metric", "at_accuracy", "against")}
     with readable(options.runs) as results:
-        print(FORMATS[options.format](compare(results, **asked)))
+        tell(*FORMATS[options.format](compare(results, **asked)).split("\n"))
 
 
 @contextmanager
@@ -176,8 +176,7 @@ def readable(paths: Sequence[str]) -> Iterator[list[Result]]:
     from attcem.runs import read_runs
 
     results, unread = read_runs(paths)
-    for line in unread:
-        print(f"attcem: {line}", file=sys.stderr)
+    tell(*(f"attcem: {line}" for line in unread), file=sys.stderr)
     yield results
     if unread:
         raise ValueError(f"{len(unread)} of {len(results) + len(unread)} runs left out, for they cannot be read")
@@ -188,7 +187,7 @@ def data_get(options: argparse.Namespace, rest: list[str]) -> None:
     from attcem.data import get_data
 
     path = get_data(options.name, root=options.root, source=options.source, checksum=options.checksum)
-    print(
+    tell(
         f"{path} is ready: attcem run --data.name {options.name}"
         + (f" --data.root {options.root}" if options.root else "")
     )
@@ -197,15 +196,13 @@ def data_get(options: argparse.Namespace, rest: list[str]) -> None:
 def print_result(result: Result, folder: Path) -> None:
     """The numbers that matter, next to the free attack's."""
     floor = result.baselines["mean_image"].mse
-    for flag in result.flags:
-        print(f"flag: {flag}")
-    print(f"accuracy      {result.accuracy:.4f}")
-    print(f"worst MSE     {result.worst.mse:.5f}   (mean image {floor:.5f})")
-    print(f"worst PSNR    {result.worst.psnr:.2f} dB   SSIM {result.worst.ssim:.3f}")
-    for line in client_lines(result):
-        print(line)
-    print(f"result        {folder / 'result.json'}")
-    print(f"page          attcem report {folder} --out report.html")
+    tell(*(f"flag: {flag}" for flag in result.flags))
+    tell(f"accuracy      {result.accuracy:.4f}")
+    tell(f"worst MSE     {result.worst.mse:.5f}   (mean image {floor:.5f})")
+    tell(f"worst PSNR    {result.worst.psnr:.2f} dB   SSIM {result.worst.ssim:.3f}")
+    tell(*client_lines(result))
+    tell(f"result        {folder / 'result.json'}")
+    tell(f"page          attcem report {folder} --out report.html")
 
 
 def client_lines(result: Result) -> list[str]:
@@ -281,12 +278,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             options.parser.error(f"unrecognized arguments: {rest[0]}")
         options.call(options, rest)
     except UsageError as error:
-        print(f"attcem: {error}", file=sys.stderr)
+        tell(f"attcem: {error}", file=sys.stderr)
         return 2
     except (ValueError, OSError) as error:
-        print(f"attcem: {error}", file=sys.stderr)
+        tell(f"attcem: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt as interrupt:
-        print(f"\nattcem: interrupted{': ' if interrupt.args else ''}{' '.join(interrupt.args)}", file=sys.stderr)
+        tell("", f"attcem: interrupted{': ' if interrupt.args else ''}{' '.join(interrupt.args)}", file=sys.stderr)
         return 1
     return 0

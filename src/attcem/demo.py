@@ -31,7 +31,8 @@ def demo(out: str | Path = "runs/demo", *, device: str = "auto") -> Path:
     """Train, attack and report, network by network; an interrupted demo goes on where it was."""
     results, page = [], Path(out) / "report.html"
     for title, experiment in STORY.items():
-        say(f"\n{title}: training on Fashion-MNIST, then attacking what leaves the device")
+        say("")
+        say(f"{title}: training on Fashion-MNIST, then attacking what leaves the device")
         result, _ = run(experiment.on(device), Path(out) / run_folder(experiment), resume=True)
         results.append(result)
         write_report(results, page, comparison_tables(results))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import json
+import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -33,12 +35,21 @@ FORMULA = ("=", "+", "-", "@")
 
 
 def in_terminal(text: str) -> str:
-    r"""Text on one line, without the characters that move the cursor or turn the direction of writing.
+    r"""Text on one line, with what moves the cursor or cannot be seen written out; letters of every script stay.
 
-    >>> print(in_terminal("a\n\x1b[2Jb"))
-    a �[2Jb
+    >>> print(in_terminal("a\n\x1b[2J名字"))
+    a\n\u001b[2J名字
     """
-    return "".join(letter if letter.isprintable() else "�" for letter in _one_line(text))
+    return "".join(letter if _is_seen(letter) else _written_out(letter) for letter in text)
+
+
+def _is_seen(letter: str) -> bool:
+    kind = unicodedata.category(letter)
+    return kind[0] != "C" and kind not in ("Zl", "Zp")
+
+
+def _written_out(letter: str) -> str:
+    return json.dumps(letter)[1:-1].replace("\x7f", r"\u007f")  # as JSON does, so that JSON stays JSON
 
 
 def in_markdown(text: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from attcem.configfile import UsageError
 from attcem.naming import nearest
+from attcem.terminal import tell
 
 
 def sentence(entry: Any) -> str:
@@ -87,7 +88,6 @@ def print_list(what: str | None) -> None:
     for title in [what] if what else LISTS:
         entries = LISTS[title]()
         if not what:
-            print(f"\n{title}")
+            tell("", title)
         width = max(map(len, entries), default=0)
-        for name, text in entries.items():
-            print(f"  {name:<{width}}  {text}")
+        tell(*(f"  {name:<{width}}  {text}" for name, text in entries.items()))

@@ -19,6 +19,8 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from attcem.escaping import in_terminal
+
 console = Console(stderr=True, highlight=False)
 
 
@@ -37,12 +39,16 @@ def bar(
 ) -> Iterator[Callable[..., None]]:
     """Yield `show(done, **figures)`; the figures stand beside the bar with rate and time left."""
     measures = (DownloadColumn(), TransferSpeedColumn()) if unit == "bytes" else (MofNCompleteColumn(), Rate())
-    columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), TextColumn("{task.fields[figures]}"))
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=24),
+        TextColumn("{task.fields[figures]}"),
+    )
     live = shown and console.is_terminal
     with Progress(
         *columns, *measures, TimeRemainingColumn(), console=console, transient=True, disable=not live
     ) as bars:
-        task = bars.add_task(title, total=total, unit=unit, unit_size=unit_size, figures="")
+        task = bars.add_task(in_terminal(title), total=total, unit=unit, unit_size=unit_size, figures="")
 
         def show(done: int, **figures: float) -> None:
             text = "  ".join(f"{name} {value:.4g}" for name, value in figures.items())
@@ -54,4 +60,4 @@ def bar(
 def say(text: str, *, shown: bool = True) -> None:
     """One line that stays."""
     if shown:
-        console.print(text, markup=False, soft_wrap=True)
+        console.print(Text(in_terminal(text)), soft_wrap=True)

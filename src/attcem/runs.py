@@ -25,7 +25,7 @@ def read_runs(paths: Iterable[str | Path]) -> Runs:
         except (ValueError, OSError) as error:
             unread.append(f"{run} cannot be read: {' '.join(str(error).split())}")
     if not results:
-        raise ValueError("\n".join(unread))
+        raise ValueError("; ".join(unread))
     return Runs(results, unread)
 
 

@@ -10,6 +10,7 @@ from attcem.sweep.driver import Engine, check_fresh, only_sweep, sweep
 from attcem.sweep.grid import Run
 from attcem.sweep.local import Local
 from attcem.sweep.table import Table
+from attcem.terminal import tell
 
 
 def do_sweep(
@@ -30,5 +31,4 @@ def do_sweep(
     failed = sum(outcome.cause is not None for outcome in outcomes.values())
     if failed:
         raise ValueError(f"{failed} of {len(runs)} runs failed, each with a log.txt: mend the cause, then add --resume")
-    print(f"compare       attcem compare {out}")
-    print(f"page          attcem report {out} --out report.html")
+    tell(f"compare       attcem compare {out}", f"page          attcem report {out} --out report.html")

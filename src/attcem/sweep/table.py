@@ -12,6 +12,7 @@ from rich.live import Live
 from rich.table import Table as Grid
 from rich.text import Text
 
+from attcem.escaping import in_terminal
 from attcem.progress import console, say
 from attcem.sweep.grid import Run
 from attcem.sweep.perform import LOG, Outcome
@@ -102,8 +103,9 @@ class Table:
             self.live.start()
         grid = Grid("running", "settings", "reached", "time", box=None)
         for name, since in self.running.items():
-            grid.add_row(name, self.labels[name], reached(self.out / name / LOG), clock(time.monotonic() - since))
-        self.live.update(Group(Text(self.summary()), grid, Text(self.best_line())), refresh=True)
+            cells = (name, self.labels[name], reached(self.out / name / LOG), clock(time.monotonic() - since))
+            grid.add_row(*(Text(in_terminal(cell)) for cell in cells))
+        self.live.update(Group(Text(self.summary()), grid, Text(in_terminal(self.best_line()))), refresh=True)
 
     def close(self) -> None:
         """Take the live table down, and leave what stays: the best run, and why any failed."""

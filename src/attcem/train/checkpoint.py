@@ -159,7 +159,7 @@ def unpack_modules(modules: Mapping[str, torch.nn.Module], tensors: Mapping[str,
         try:
             module.load_state_dict(own)
         except RuntimeError as error:
-            raise ValueError(f"the checkpoint does not fit this {prefix}: {error}") from None
+            raise ValueError(f"the checkpoint does not fit this {prefix}: {' '.join(str(error).split())}") from None
 
 
 def unpack_optimiser(optimiser: torch.optim.Optimizer, tensors: Mapping[str, Tensor], plain: Mapping[str, Any]) -> None:
