@@ -15,6 +15,7 @@ extensions = ["myst_parser", "reference"]
 source_suffix = {".md": "markdown"}
 root_doc = "index"
 python_maximum_signature_line_length = 110
+suppress_warnings = ["ref.python"]  # a name that two modules offer is described in both
 myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence"]
 pygments_style, pygments_dark_style = "tango", "monokai"
