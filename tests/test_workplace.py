@@ -34,9 +34,14 @@ def test_nothing_is_left_of_a_folder_that_nothing_was_written_to(tmp_path):
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["kept", "used"]
 
 
-def test_halves_of_the_dead_are_removed_in_the_whole_folder(tmp_path):
+@pytest.mark.parametrize("end", [PART, ".part"])
+def test_halves_of_the_dead_are_removed_in_the_whole_folder(end, tmp_path):
+    """Those of older versions, too, which had a plainer end."""
     (tmp_path / "checkpoint").mkdir()
-    for half in (tmp_path / f".history.csv.1{PART}", tmp_path / "checkpoint" / f".state.json.1{PART}"):
-        half.touch()
+    for name in (".history.csv.12", "checkpoint/.state.json.1", "checkpoint/.epoch-0002.safetensors.345"):
+        (tmp_path / f"{name}{end}").touch()
+    for own in (".film.mkv.77.part", "history.csv.12.part", ".notes.json.part"):
+        (tmp_path / own).touch()
     with working_in(tmp_path):
-        assert sorted(path.name for path in tmp_path.rglob("*")) == [LOCK, "checkpoint"]
+        left = {path.name for path in tmp_path.rglob("*")}
+    assert left == {LOCK, "checkpoint", ".film.mkv.77.part", "history.csv.12.part", ".notes.json.part"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -11,6 +12,8 @@ from attcem.files import PART, remove_leftovers
 from attcem.locks import only_one
 
 LOCK = ".run.lock"
+LEFTOVER = re.compile(rf"\..+({re.escape(PART)}|\.(csv|json|npz|png|safetensors|yaml)\.\d+\.part)")
+"""What a killed process left half-written; one of an older version gave it no mark of its own."""
 
 _mine: set[tuple[Path, int]] = set()
 """The folders that are held here, each with the thread that holds it."""
@@ -30,7 +33,7 @@ def working_in(folder: Path, *, wait: bool = False) -> Iterator[None]:
     with only_one(folder / LOCK, "a process is at work", advice, wait=wait):
         _mine.add(mine)
         try:
-            remove_leftovers(folder.rglob(f".*{PART}"))
+            remove_leftovers(path for path in folder.rglob(".*.part") if LEFTOVER.fullmatch(path.name))
             yield
         finally:
             _mine.remove(mine)

@@ -1,5 +1,6 @@
 """Nothing is lost: kill -9 and resume, damaged files, foreign runs."""
 
+import hashlib
 import json
 import os
 import signal
@@ -96,7 +97,8 @@ def test_what_a_kill_left_behind_is_gone_after_resuming(small, network, tmp_path
     with pytest.raises(KeyboardInterrupt):
         fit(network, Noise(0.1), small, epochs=2, out=tmp_path, progress=False)
     monkeypatch.undo()
-    assert read_state(tmp_path / "checkpoint").dropped == ["epoch-0001.safetensors"]
+    (dropped,) = read_state(tmp_path / "checkpoint").dropped
+    assert dropped["name"] == "epoch-0001.safetensors"
     assert len(list((tmp_path / "checkpoint").glob("*.safetensors"))) == 2
     fit(build_split(network.spec), Noise(0.1), small, epochs=2, out=tmp_path, resume=True, progress=False)
     assert len(list((tmp_path / "checkpoint").glob("*.safetensors"))) == 1
@@ -113,13 +115,27 @@ def test_files_that_training_did_not_write_stay(small, network, tmp_path):
 
 
 def test_a_state_drops_nothing_outside_its_folder(trained, small, network):
-    (trained / "precious.safetensors").write_bytes(b"kept")
-    (trained / "checkpoint" / "own.safetensors").write_bytes(b"kept")
-    path = trained / "checkpoint" / "state.json"
-    state = json.loads(path.read_text()) | {"dropped": ["../precious.safetensors", "own.safetensors"]}
-    path.write_text(json.dumps(state))
+    names = ["../epoch-0001.safetensors", "own.safetensors"]
+    for name in names:
+        (trained / "checkpoint" / name).write_bytes(b"kept")
+    path, digest = trained / "checkpoint" / "state.json", hashlib.sha256(b"kept").hexdigest()
+    dropped = [{"name": name, "sha256": digest} for name in names]
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"dropped": dropped}))
     fit(network, Noise(0.1), small, epochs=1, out=trained, resume=True, progress=False)
-    assert (trained / "precious.safetensors").exists() and (trained / "checkpoint" / "own.safetensors").exists()
+    assert all((trained / "checkpoint" / name).exists() for name in names)
+
+
+def test_a_file_that_takes_the_name_of_a_dropped_one_stays(small, network, tmp_path, monkeypatch):
+    monkeypatch.setattr("attcem.train.loop.Training.finish", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        fit(network, Noise(0.1), small, epochs=2, out=tmp_path, progress=False)
+    monkeypatch.undo()
+    (dropped,) = read_state(tmp_path / "checkpoint").dropped
+    own = tmp_path / "checkpoint" / dropped["name"]
+    assert not own.exists()
+    own.write_bytes(b"years of work")
+    fit(build_split(network.spec), Noise(0.1), small, epochs=2, out=tmp_path, resume=True, progress=False)
+    assert own.read_bytes() == b"years of work"
 
 
 def test_a_checkpoint_that_leads_elsewhere_is_refused(small, network, tmp_path):

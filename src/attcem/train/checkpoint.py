@@ -45,7 +45,7 @@ class Spec(TypedDict):
 
 @dataclass
 class State:
-    """Where training stands; `files` maps last and best to a name and its sha256, `dropped` names those before them."""
+    """Where training stands; `files` maps last and best to a name and its sha256, `dropped` those before them."""
 
     config: dict[str, Any]
     spec: Annotated[dict[str, Any], Spec] | None
@@ -60,30 +60,38 @@ class State:
     cost: dict[str, float] = field(default_factory=dict)
     optimiser: dict[str, Any] = field(default_factory=dict)
     files: dict[str, Annotated[dict[str, str], TensorFile]] = field(default_factory=dict)
-    dropped: list[str] = field(default_factory=list)
+    dropped: list[Annotated[dict[str, str], TensorFile]] = field(default_factory=list)
 
 
 def save_state(folder: Path, state: State, tensors: Mapping[str, Tensor], *, best: bool) -> None:
     """Write the tensors under a new name, then switch the JSON to them, then remove those that they replace."""
     content = save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()})
-    entry = {"name": f"epoch-{state.epoch:04d}.safetensors", "sha256": hashlib.sha256(content).hexdigest()}
+    entry = {"name": f"epoch-{state.epoch:04d}.safetensors", "sha256": digest(content)}
     write_atomically(folder / entry["name"], content)
     write_state(folder, state, state.files | {"last": entry} | ({"best": entry} if best else {}))
 
 
 def write_state(folder: Path, state: State, files: dict[str, dict[str, str]]) -> None:
-    """Switch to these files atomically; the state names those that it drops until they are gone."""
-    before, after = ({entry["name"] for entry in named.values()} for named in (state.files, files))
-    switched = replace(state, files=files, dropped=sorted(before - after))
+    """Switch to these files atomically; the state names those that it drops, so that the next process finds them."""
+    kept = {entry["name"] for entry in files.values()}
+    dropped = {entry["name"]: entry for entry in state.files.values() if entry["name"] not in kept}
+    switched = replace(state, files=files, dropped=list(dropped.values()))
     write_atomically(folder / STATE, json.dumps(asdict(switched), indent=1).encode())
     state.files, state.dropped = switched.files, switched.dropped
     remove_dropped(folder, state)
 
 
 def remove_dropped(folder: Path, state: State) -> None:
-    """Remove the files that a state has dropped; a process that is killed before it does leaves them to the next."""
-    for name in filter(OWN_NAME.fullmatch, state.dropped):
-        (folder / name).unlink(missing_ok=True)
+    """Remove the files that a state has dropped and that are still there; one of other content is somebody else's."""
+    for entry in state.dropped:
+        path = folder / entry["name"]
+        if OWN_NAME.fullmatch(entry["name"]) and path.is_file() and digest(path.read_bytes()) == entry["sha256"]:
+            path.unlink()
+
+
+def digest(content: bytes) -> str:
+    """What the content of a file is checked against."""
+    return hashlib.sha256(content).hexdigest()
 
 
 def refuse_link(folder: Path) -> None:
@@ -121,7 +129,7 @@ def read_tensors(folder: Path, state: State, which: str) -> dict[str, Tensor]:
     try:
         with open_plain(path) as file:
             content = file.read()
-        if hashlib.sha256(content).hexdigest() != entry["sha256"]:
+        if digest(content) != entry["sha256"]:
             raise ValueError(f"{path} is damaged (its checksum differs): restore it from a copy, or train again")
         return load(content)
     except (FileNotFoundError, SafetensorError) as error:
