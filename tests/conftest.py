@@ -19,14 +19,18 @@ CHECKED = [
 install_import_hook(CHECKED, "tests.typecheck.check")
 
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 import torch
 from hypothesis import settings
 
+from attcem.attacks import SUITES
 from attcem.data import Data, load_data
 from attcem.models import Split, split
+from attcem.train.honesty import surrogate_only
 from attcem.types import Images
+from tests.docs.quickly import BRIEF
 
 settings.register_profile("suite", derandomize=True, database=None, deadline=None)
 settings.register_profile("search", database=None, deadline=None, print_blob=True)  # new draws each time: make claims
@@ -47,6 +51,20 @@ def cache_of_our_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ATTCEM_DATA", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shorter_than_smoke() -> Iterator[None]:
+    """The shortest suite is shorter still: tests ask what an audit does, seldom how close it comes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(SUITES, "smoke", BRIEF)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def few_steps_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A surrogate is trained alone for a few steps before every run: how far it falls has tests of its own."""
+    monkeypatch.setattr("attcem.train.loop.surrogate_only", partial(surrogate_only, steps=20))
 
 
 @pytest.fixture(scope="session")

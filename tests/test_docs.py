@@ -16,7 +16,7 @@ from attcem.configfile import parse_experiment
 from attcem.listing import preset_paths, sweep_paths
 from attcem.sweep.grid import read_sweep
 from tests.docs.pages import ROOT, code, read
-from tests.docs.quickly import shorten
+from tests.docs.quickly import BRIEF, shorten
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 MODULES = [name for _, name, _ in pkgutil.walk_packages(attcem.__path__, "attcem.") if not name.endswith("__main__")]
@@ -25,7 +25,7 @@ MODULES = [name for _, name, _ in pkgutil.walk_packages(attcem.__path__, "attcem
 @pytest.fixture
 def quickly(monkeypatch, small, tmp_path):
     """Everything as written, on a slice of the data and with the shortest suite, in a folder of its own."""
-    shorten(monkeypatch, small)
+    shorten(monkeypatch, small, BRIEF)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

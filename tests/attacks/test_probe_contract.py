@@ -21,31 +21,31 @@ TOLD = {"linear": (1, 0.72), "property": (5, 0.95), "reidentify": (2, 0.999)}
 
 
 @pytest.mark.parametrize("name", PROBES)
-def test_everything_is_told_by_the_identity_encoder(name, many):
+def test_everything_is_told_by_the_identity_encoder(name, many_thumbnails):
     things, least = TOLD.get(name, (1, 0.9))
-    told = ask(PROBES[name], *view_with_gallery(Pixels(), many))
+    told = ask(PROBES[name], *view_with_gallery(Pixels(), many_thumbnails))
     assert len(told) >= things
     assert all(score > least and chance < 0.75 for score, chance in told.values())
 
 
 @pytest.mark.parametrize("guard", [Undefended(), Noise(1.0)])
 @every_probe
-def test_nothing_is_told_by_a_constant_encoder(probe, guard, many):
-    view, truth = view_with_gallery(Nothing(), many, guard)
+def test_nothing_is_told_by_a_constant_encoder(probe, guard, many_thumbnails):
+    view, truth = view_with_gallery(Nothing(), many_thumbnails, guard)
     for score, chance in ask(probe, view, truth).values():
         assert score < chance + 3 * np.sqrt(chance * (1 - chance) / 200)
 
 
 @every_probe
-def test_heavy_noise_leaves_chance(probe, many):
-    view, truth = view_with_gallery(Pixels(), many, Noise(1000))
+def test_heavy_noise_leaves_chance(probe, many_thumbnails):
+    view, truth = view_with_gallery(Pixels(), many_thumbnails, Noise(1000))
     for score, chance in ask(probe, view, truth).values():
         assert score < chance + 3 * np.sqrt(chance * (1 - chance) / 200)
 
 
 @every_probe
-def test_answers_depend_on_view_and_seed_only(probe, many):
-    view, _ = view_with_gallery(Coarse(), many, Noise(1))
+def test_answers_depend_on_view_and_seed_only(probe, many_thumbnails):
+    view, _ = view_with_gallery(Coarse(), many_thumbnails, Noise(1))
     torch.manual_seed(1)
     state = torch.get_rng_state()
     first = probe(view, seed=0)
@@ -55,8 +55,8 @@ def test_answers_depend_on_view_and_seed_only(probe, many):
 
 
 @every_probe
-def test_without_queries_the_error_names_the_threat_model(probe, many):
-    view, _ = view_with_gallery(Pixels(), many, images=5)
+def test_without_queries_the_error_names_the_threat_model(probe, many_thumbnails):
+    view, _ = view_with_gallery(Pixels(), many_thumbnails, images=5)
     assert probe.needs == {"public", "queries"}
     with pytest.raises(ValueError, match="query or white_box"):
         probe(replace(view, oracle=None))

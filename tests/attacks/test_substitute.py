@@ -144,7 +144,7 @@ class Random(nn.Module):
 
 def test_an_inverter_doubts_a_substitute_that_is_not_the_device_and_gains_by_it(pictures):
     view, truth = view_of(Random(), pictures, threat="black_box", images=100)
-    observed, attack = Observed.of(view), replace(BRIEF, trial=Decoder(16, 1, cycle=60, doublings=0))
+    observed, attack = Observed.of(view), replace(BRIEF, trial=Decoder(16, 1, cycle=60, doublings=0, batch=16))
 
     def error(encoder, doubt):
         inverter = attack.trial.trained(pretended(view, observed, encoder, doubt), 0)
