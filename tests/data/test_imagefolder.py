@@ -1,5 +1,7 @@
 """A folder of pictures."""
 
+import os
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -81,6 +83,30 @@ def test_links_that_leave_the_folder(link, tmp_path):
     (tmp_path / link).symlink_to(tmp_path / ("elsewhere/x/0.png" if link.endswith("png") else "elsewhere"))
     with pytest.raises(ValueError, match="link that leaves"):
         read(tmp_path / "own")
+
+
+def test_a_pipe_is_named_and_never_opened(tmp_path):
+    fill(tmp_path / "a")
+    fill(tmp_path / "b")
+    os.mkfifo(tmp_path / "b" / "pipe.png")
+    with pytest.raises(ValueError, match=r"pipe\.png is no regular file"):
+        read(tmp_path)
+
+
+@pytest.mark.parametrize("target", ["self.png", "missing.png"])
+def test_links_to_nowhere_are_named(target, tmp_path):
+    fill(tmp_path / "a")
+    fill(tmp_path / "b")
+    (tmp_path / "b" / "self.png").symlink_to(target)
+    with pytest.raises(ValueError, match=r"self\.png is a link to itself or to nothing"):
+        read(tmp_path)
+
+
+def test_a_class_folder_that_links_to_itself_is_no_class(tmp_path):
+    fill(tmp_path / "a")
+    fill(tmp_path / "b")
+    (tmp_path / "c").symlink_to("c")
+    assert read(tmp_path).class_names == ("a", "b")
 
 
 def test_links_inside_the_folder_are_fine(tmp_path):

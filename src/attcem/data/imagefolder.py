@@ -61,6 +61,8 @@ def pictures_by_class(folder: Path, root: Path) -> Labelled:
             raise ValueError(f"{folder / name} has no pictures: add some or remove the folder")
         for file in files:
             _stay_inside(file, root)
+            if not file.is_file():
+                raise ValueError(f"{file} is no regular file, so it cannot hold a picture: remove or rename it")
         ranked += [(rank, name, (str(file), file)) for rank, file in enumerate(files)]
     if not ranked:
         raise ValueError(f"{folder} has no class folders: put the pictures of each class into a subfolder of its own")
@@ -88,7 +90,11 @@ def _classes(folder: Path, root: Path) -> list[str]:
 
 
 def _stay_inside(path: Path, root: Path) -> None:
-    if not path.resolve().is_relative_to(root):
+    try:
+        target = path.resolve(strict=True)
+    except (OSError, RuntimeError) as error:  # before Python 3.13, a loop is a RuntimeError
+        raise ValueError(f"{path} is a link to itself or to nothing: remove it, or link to a file") from error
+    if not target.is_relative_to(root):
         raise ValueError(f"{path} is a link that leaves {root}: copy its target into the folder")
 
 
