@@ -1,5 +1,9 @@
 """What a .npz must hold, and what is said when it does not."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -106,3 +110,22 @@ def test_a_failed_write_keeps_the_old_file(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="no space"):
         Source(**arrays()).write(path)
     assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]
+
+
+SHORT_OF_MEMORY = """
+import resource, sys
+from attcem.data import load_data
+used = 1024 * next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmSize"))
+resource.setrlimit(resource.RLIMIT_AS, (used + (64 << 20), -1))
+load_data(f"npz:{sys.argv[1]}")
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the limit is set by Linux's own count")
+def test_memory_that_runs_out_is_not_blamed_on_the_file(tmp_path):
+    large = {"x_train": np.zeros((80_000, 50, 50), np.uint8), "y_train": np.arange(80_000) % 2}
+    np.savez_compressed(tmp_path / "own.npz", **large)
+    command = [sys.executable, "-c", SHORT_OF_MEMORY, str(tmp_path / "own.npz")]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "ValueError: memory ran out while reading" in ended.stderr and "own.npz" in ended.stderr
+    assert "fewer or smaller pictures" in ended.stderr

@@ -14,7 +14,7 @@ from attcem.files import replacing
 SMALLEST = 28
 REQUIRED = ("x_train", "y_train")
 OPTIONAL = ("x_test", "y_test", "group")
-UNREADABLE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, ValueError, MemoryError)
+UNREADABLE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, ValueError)
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,9 @@ class Source:
             with np.load(path, allow_pickle=False) as stored:
                 wanted = [key for key in (*REQUIRED, *OPTIONAL, "class_names") if key in stored.files]
                 arrays = {key: stored[key] for key in wanted}
+        except MemoryError as error:
+            advice = "close other programs, or save fewer or smaller pictures"
+            raise ValueError(f"memory ran out while reading {path} ({error}): {advice}") from error
         except UNREADABLE as error:
             raise ValueError(f"{path} cannot be read as .npz ({error}): save plain arrays with np.savez") from error
         missing = [key for key in REQUIRED if key not in arrays]
