@@ -1,4 +1,4 @@
-"""FaceScrub from its list of links, and its near-duplicates."""
+"""FaceScrub from its list of links."""
 
 import hashlib
 import threading
@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from attcem.data import get_data, load_data
-from attcem.data.duplicates import near_duplicates
 from attcem.data.facescrub_links import fetch_faces, read_links
 from attcem.data.source import Source
 from tests.data import tiny_archives as tiny
@@ -114,35 +113,3 @@ def test_from_a_folder_of_people(tmp_path):
     assert source.x_train.shape == (16, 64, 64, 3) and source.class_names == ("Ann", "Bob")
     with pytest.raises(ValueError, match="leave --checksum out"):
         get_data("facescrub", root=tmp_path, source=tmp_path / "faces", checksum="md5:" + "0" * 32)
-
-
-def test_near_duplicates_are_chained_and_stay_with_their_person():
-    generator = np.random.default_rng(0)
-    plain = generator.integers(0, 200, (3, 16, 16, 1)).repeat(4, axis=1).repeat(4, axis=2).repeat(3, axis=3)
-    brighter = plain[0] // 2 + 50
-    images = np.stack([plain[0], plain[1], brighter, plain[0], plain[2], np.zeros_like(plain[0])]).astype(np.uint8)
-    group = near_duplicates(images, np.array([0, 0, 0, 1, 0, 0]))
-    assert group[0] == group[2], "a brighter copy is a duplicate"
-    assert len(set(group.tolist())) == 5, "other pictures and other people are not"
-
-
-def test_near_duplicates_agree_with_a_search_over_pairs():
-    generator = np.random.default_rng(1)
-    base = generator.integers(0, 256, (6, 64, 64, 3)).astype(float)
-    base = (
-        base.reshape(6, 16, 4, 16, 4, 3)
-        .mean(axis=(2, 4), keepdims=True)
-        .repeat(4, 2)
-        .repeat(4, 4)
-        .reshape(6, 64, 64, 3)
-    )
-    images = np.clip(base[generator.integers(0, 6, 40)] + generator.normal(0, 12, (40, 64, 64, 3)), 0, 255).astype(
-        np.uint8
-    )
-    labels = generator.integers(0, 2, 40)
-    grey = images.mean(axis=3).reshape(40, 16, 4, 16, 4).mean(axis=(2, 4)).reshape(40, -1)
-    alike = (np.corrcoef(grey) > 0.95) & (labels[:, None] == labels)
-    for _ in range(40):
-        alike = (alike.astype(int) @ alike) > 0
-    group = near_duplicates(images, labels)
-    assert np.array_equal(group[:, None] == group, alike) and 2 < len(set(group.tolist())) < 40

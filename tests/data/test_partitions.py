@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attcem.data import load_data
-from attcem.data.partitions import cut, draw, fingerprint, partition
+from attcem.data.partitions import PARTITIONS, cut, draw, fingerprint, partition
 from attcem.data.source import Source
 
 FRACTIONS = {"test": 0.2, "public": 0.25, "validation": 0.1}
@@ -82,15 +82,19 @@ def test_shares_are_met_in_every_class():
     assert counts == {"test": [20, 200], "public": [20, 200], "validation": [6, 60], "private": [54, 540]}
 
 
+def pictures(count, seed=0):
+    return np.random.default_rng(seed).integers(0, 128, (count, 28, 28), dtype=np.uint8)
+
+
 def source(count=40, **more) -> Source:
-    return Source(np.zeros((count, 28, 28), np.uint8), np.arange(count) % 2, **more)
+    return Source(pictures(count), np.arange(count) % 2, **more)
 
 
 def test_training_images_with_a_group_in_test_are_dropped():
     group = np.concatenate([np.arange(40), [0, 1, 2, 77]])
-    data = partition(source(x_test=np.ones((4, 28, 28), np.uint8), y_test=np.array([0, 1, 0, 1]), group=group), "own")
+    data = partition(source(x_test=255 - pictures(4, seed=1), y_test=np.array([0, 1, 0, 1]), group=group), "own")
     assert data.draw["dropped"] == 3 and sum(data.draw["sizes"].values()) == 41
-    assert data.draw["fractions"]["test"] is None and data.test.x.min() == 1 and data.private.x.max() == 0
+    assert data.draw["fractions"]["test"] is None and data.test.x.min() > 127 and data.private.x.max() < 128
 
 
 @pytest.mark.parametrize("fraction", [0, 1, -0.5, float("nan")])
@@ -108,3 +112,47 @@ def test_negative_seed():
 def test_too_few_images_for_four_parts():
     with pytest.raises(ValueError, match="part would be empty"):
         partition(source(4), "own")
+
+
+def images_of(data):
+    return {key: {image.numpy().tobytes() for image in getattr(data, key).x} for key in PARTITIONS}
+
+
+def test_copies_never_straddle(tmp_path):
+    once = pictures(100)
+    np.savez(tmp_path / "own.npz", x_train=np.tile(once, (4, 1, 1)), y_train=np.tile(np.arange(100) % 2, 4))
+    data = load_data(f"npz:{tmp_path / 'own.npz'}")
+    parts = images_of(data)
+    assert sum(map(len, parts.values())) == len(set().union(*parts.values())) == 100
+    assert data.draw["duplicates"] == sum(data.draw["sizes"].values()) == 400 and data.draw["dropped"] == 0
+
+
+def test_copies_under_two_labels_stay_on_one_side():
+    data = partition(Source(np.repeat(pictures(40), 2, axis=0), np.arange(80) % 2), "own")
+    parts = images_of(data)
+    assert sum(map(len, parts.values())) == len(set().union(*parts.values())) == 40
+
+
+def test_copies_of_official_test_images_are_dropped_and_counted():
+    x = pictures(60)
+    tested = np.concatenate([x[:7], pictures(3, seed=1)])
+    data = partition(Source(x, np.arange(60) % 2, tested, np.arange(10) % 2), "own")
+    assert data.draw["dropped"] == 7 and data.draw["duplicates"] == 14 and len(data.test) == 10
+    parts = images_of(data)
+    assert all(not parts["test"] & parts[key] for key in PARTITIONS if key != "test")
+
+
+def test_given_groups_and_duplicates_are_joined():
+    x = pictures(60)
+    x[1] = x[30]  # links the groups of 0 and of 30
+    group = np.arange(60)
+    group[[0, 1]], group[[30, 31]] = 0, 30
+    data = partition(Source(x, np.arange(60) % 2, group=group), "own")
+    (home,) = {key for key, images in images_of(data).items() if images & {x[i].tobytes() for i in (0, 1, 30, 31)}}
+    assert home in PARTITIONS and data.draw["duplicates"] == 2
+
+
+def test_without_duplicates_the_draw_is_that_of_the_labels_alone():
+    data = partition(source(80), "own", seed=5)
+    assert data.draw["sha256"] == fingerprint(draw(np.arange(80) % 2, None, 0, 5, FRACTIONS)[0])
+    assert data.draw["duplicates"] == 0

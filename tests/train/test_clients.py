@@ -207,10 +207,8 @@ def test_an_interrupted_run_ends_in_the_same_weights_memories_and_momentum(few, 
     stopped = read_state(tmp_path / "parts" / "checkpoint")
     assert 0 < stopped.epoch < 3
     momentum = [name for name in read_tensors(tmp_path / "parts" / "checkpoint", stopped, "last") if "momentum" in name]
-    assert {name.split(".optimiser.")[0] for name in momentum} >= {
-        "cloud",
-        "device" if sync == "shared" else "client.0",
-    }
+    owners = {name.split(".optimiser.")[0].partition(".")[0] for name in momentum}
+    assert owners == {"cloud", "device" if sync == "shared" else "client"}
     train(tmp_path / "parts", resume=True)
     whole, parts = (
         read_tensors(tmp_path / name / "checkpoint", read_state(tmp_path / name / "checkpoint"), "best")

@@ -46,8 +46,9 @@ def load_data(
 ) -> Data:
     """Load a data set of the table, or npz:PATH or imagefolder:PATH, in its four parts; the seed decides the draw."""
     key, _, path = name.partition(":")
-    source = look_up("data set", key, DATASETS).read(key, path, _folder(root))
-    return partition(source, name, seed=seed, public=public, validation=validation, test=test)
+    folder = _folder(root)
+    source = look_up("data set", key, DATASETS).read(key, path, folder)
+    return partition(source, name, seed=seed, public=public, validation=validation, test=test, cache=folder)
 
 
 def get_data(

@@ -1,34 +1,51 @@
-"""Find near-duplicates of the same person, so that they never end up on both sides of a split."""
+"""Group the pictures that are one and the same, exactly or nearly; what a search found is kept in the cache."""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+import zlib
+from pathlib import Path
 
 import numpy as np
 
-GRID = 16
-THRESHOLD = 0.95
+from attcem.data.near_duplicates import RECIPE, near_pairs
+from attcem.data.source import Source
+from attcem.files import replacing
+
+DAMAGED = (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile, zlib.error)
 
 
-def near_duplicates(images: np.ndarray, labels: np.ndarray, threshold: float = THRESHOLD) -> np.ndarray:
-    """A group id per image: images of one label whose 16x16 grey thumbnails correlate above the threshold.
+def duplicate_groups(source: Source, cache: Path | None = None) -> np.ndarray:
+    """One number per picture, training then test: the position of the first picture that it equals or resembles."""
+    digests = _digests(source)
+    key = hashlib.sha256(f"{RECIPE} {source.x_train.shape[1:]}\n".encode() + digests.tobytes()).hexdigest()
+    file = cache / "duplicates" / f"{key[:32]}.npz" if cache else None
+    known = _read(file, len(digests)) if file else None
+    if known is not None:
+        return known
+    _, first, same = np.unique(digests, return_index=True, return_inverse=True)
+    distinct = np.sort(first)
+    images = np.concatenate([source.x_train, *([] if source.x_test is None else [source.x_test])])
+    near = distinct[near_pairs(images[distinct] if len(distinct) < len(images) else images, source.labels[distinct])]
+    groups = join(len(digests), np.stack([np.arange(len(digests)), first[same]], axis=1), near)
+    if file:
+        _write(file, groups)
+    return groups
 
-    Groups are closed under chains: a like b and b like c puts all three together.
+
+def join(count: int, *pairs: np.ndarray) -> np.ndarray:
+    """The first position of each group when the two positions of every pair belong together.
+
+    >>> join(5, np.array([[4, 1]]), np.array([[1, 3]]))
+    array([0, 1, 2, 1, 1])
     """
-    parents = np.arange(len(images))
-    for label in np.unique(labels):
-        members = np.flatnonzero(labels == label)
-        vectors = thumbnails(images[members])
-        alike = np.argwhere(np.triu(vectors @ vectors.T > threshold, k=1))
-        for first, second in members[alike]:
-            parents[_root(parents, second)] = _root(parents, first)
-    return np.array([_root(parents, index) for index in range(len(images))], dtype=np.int64)
-
-
-def thumbnails(images: np.ndarray) -> np.ndarray:
-    """Grey block means of a 16x16 grid, each centred and of length one; flat images become zero."""
-    n, height, width, _ = images.shape
-    rows, columns = height // GRID, width // GRID
-    grey = images[:, : rows * GRID, : columns * GRID].mean(axis=3)
-    flat = grey.reshape(n, GRID, rows, GRID, columns).mean(axis=(2, 4)).reshape(n, -1)
-    flat -= flat.mean(axis=1, keepdims=True)
-    return flat / np.maximum(np.linalg.norm(flat, axis=1, keepdims=True), 1e-6)
+    parents = np.arange(count)
+    together = np.concatenate(pairs)
+    for first, second in together[together[:, 0] != together[:, 1]]:
+        roots = _root(parents, first), _root(parents, second)
+        parents[max(roots)] = min(roots)
+    return np.array([_root(parents, index) for index in range(count)], dtype=np.int64)
 
 
 def _root(parents: np.ndarray, index: int) -> int:
@@ -36,3 +53,28 @@ def _root(parents: np.ndarray, index: int) -> int:
         parents[index] = parents[parents[index]]
         index = parents[index]
     return index
+
+
+def _digests(source: Source) -> np.ndarray:
+    parts = [source.x_train, *([] if source.x_test is None else [source.x_test])]
+    return np.array([hashlib.blake2b(image, digest_size=16).digest() for part in parts for image in part], dtype="V16")
+
+
+def _read(file: Path, count: int) -> np.ndarray | None:
+    """The groups of a file that is there, whole and possible."""
+    try:
+        with np.load(file, allow_pickle=False) as stored:
+            groups = stored["groups"]
+    except DAMAGED:
+        return None
+    possible = groups.dtype == np.int64 and groups.shape == (count,) and groups.min() >= 0
+    return groups if possible and (groups <= np.arange(count)).all() and (groups[groups] == groups).all() else None
+
+
+def _write(file: Path, groups: np.ndarray) -> None:
+    """Keep the groups if the cache lets us: without them the next load only takes longer."""
+    try:
+        with replacing(file) as opened:
+            np.savez_compressed(opened, groups=groups)
+    except OSError:
+        pass

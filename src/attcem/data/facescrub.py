@@ -8,7 +8,6 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from attcem.data.archive import members
-from attcem.data.duplicates import near_duplicates
 from attcem.data.entry import Cached, Request
 from attcem.data.facescrub_links import SIZE, fetch_faces, read_links
 from attcem.data.fetch import matches, mismatch
@@ -34,8 +33,8 @@ class FaceScrub(Cached):
             return request.target
         if request.source is None:
             raise ValueError(HOW)
-        if not request.source.exists():
-            raise ValueError(f"{request.source} does not exist. {HOW}")
+        if not (request.source.is_file() or request.source.is_dir()):
+            raise ValueError(f"{request.source} does not exist, or is neither file nor folder. {HOW}")
         _verify(request.source, request.checksum)
         lists = _lists(request.source)
         if not lists:
@@ -52,13 +51,13 @@ class FaceScrub(Cached):
 
 
 def arrange(faces: Labelled, progress: bool) -> Source:
-    """64x64 colour faces, people in order of name, near-duplicates grouped."""
+    """64x64 colour faces, people in order of name."""
     if not faces:
         raise ValueError(f"no face was found. {HOW}")
     people = sorted({person for person, _ in faces})
     images = stack([picture for _, picture in faces], size=SIZE, grey=False, progress=progress)
     labels = np.array([people.index(person) for person, _ in faces])
-    return Source(images, labels, group=near_duplicates(images, labels), class_names=tuple(people))
+    return Source(images, labels, class_names=tuple(people))
 
 
 def _verify(source: Path, checksum: str | None) -> None:
@@ -71,7 +70,7 @@ def _verify(source: Path, checksum: str | None) -> None:
 def _lists(source: Path) -> list[Path]:
     """The lists of links at this path, if that is what it holds."""
     candidates = sorted(source.glob("facescrub_act*.txt")) if source.is_dir() else [source]
-    return [path for path in candidates if path.suffix.lower() == ".txt"]
+    return [path for path in candidates if path.suffix.lower() == ".txt" and path.is_file()]
 
 
 def _own_copy(source: Path, progress: bool) -> Iterator[tuple[str, tuple[str, bytes | Path]]]:

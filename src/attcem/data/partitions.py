@@ -1,15 +1,17 @@
-"""Draw private, validation, public and test: seeded, stratified by class, groups kept together."""
+"""Draw private, validation, public and test: seeded, stratified by class, groups and duplicates kept together."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+from attcem.data.duplicates import duplicate_groups, join
 from attcem.data.source import Source
 from attcem.types import Images
 
@@ -30,7 +32,7 @@ class Data:
     test: Images
     class_names: tuple[str, ...]
     draw: dict[str, Any]
-    """How it was drawn, for the record: seed, fractions, sizes, dropped images, sha256 of the indices."""
+    """How it was drawn, for the record: seed, fractions, sizes, duplicates, dropped images, sha256 of the indices."""
 
     @property
     def classes(self) -> int:
@@ -44,11 +46,20 @@ class Data:
 
 
 def partition(
-    source: Source, name: str, *, seed: int = 0, public: float = 0.25, validation: float = 0.1, test: float = 0.2
+    source: Source,
+    name: str,
+    *,
+    seed: int = 0,
+    public: float = 0.25,
+    validation: float = 0.1,
+    test: float = 0.2,
+    cache: Path | None = None,
 ) -> Data:
     """Draw the four parts; an official test set stays as it is, otherwise `test` is the share drawn for it.
 
     `public` is the share of the remaining images that the attacker gets, `validation` that of what then remains.
+    Exact and near duplicates stay on one side; those of an official test image are dropped. The folder `cache` keeps
+    which images are duplicates, as the search takes time.
     """
     fractions = {"test": test, "public": public, "validation": validation}
     for key, fraction in fractions.items():
@@ -57,16 +68,20 @@ def partition(
     if seed < 0:
         raise ValueError(f"seed={seed} is negative: give 0 or more")
     official = source.y_test is not None
-    indices, dropped = draw(source.y_train, source.group, len(source.labels) - len(source.y_train), seed, fractions)
+    found = duplicate_groups(source, cache)
+    tested = len(source.labels) - len(source.y_train)
+    indices, dropped = draw(source.y_train, _joined(found, source.group), tested, seed, fractions)
     for key in PARTITIONS:
         if not len(indices[key]):
             raise ValueError(
-                f"{name}: the {key} part would be empty: give more images per class, or another share for it"
+                f"{name}: the {key} part would be empty: give more images per class that are no duplicates of each "
+                "other, or another share for it"
             )
     record = {
         "seed": seed,
         "fractions": fractions | ({"test": None} if official else {}),
         "sizes": {key: len(indices[key]) for key in PARTITIONS},
+        "duplicates": int((np.bincount(found)[found] > 1).sum()),
         "dropped": dropped,
         "sha256": fingerprint(indices),
     }
@@ -101,6 +116,16 @@ def draw(
     pieces = piece_of[member_of][shuffled]
     indices = {key: kept[shuffled[pieces == piece]] for piece, key in enumerate([*names, "private"])}
     return {"test": official} | indices, count - len(kept)
+
+
+def _joined(found: np.ndarray, given: np.ndarray | None) -> np.ndarray:
+    """The groups of duplicates, united where images of two of them share a given group."""
+    if given is None:
+        return found
+    _, first, same = np.unique(given, return_index=True, return_inverse=True)
+    everyone = np.arange(len(found))
+    pairs = np.stack([everyone[: len(given)], first[same]], axis=1)
+    return join(len(found), np.stack([everyone, found], axis=1), pairs)
 
 
 def cut(sizes: np.ndarray, shares: Sequence[float]) -> np.ndarray:
