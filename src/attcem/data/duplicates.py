@@ -18,7 +18,8 @@ DAMAGED = (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFil
 
 def duplicate_groups(source: Source, cache: Path | None = None) -> np.ndarray:
     """One number per picture, training then test: the position of the first picture that it equals or resembles."""
-    digests = _digests(source)
+    parts = [source.x_train] if source.x_test is None else [source.x_train, source.x_test]
+    digests = np.array([hashlib.blake2b(image, digest_size=16).digest() for part in parts for image in part], "V16")
     key = hashlib.sha256(f"{RECIPE} {source.x_train.shape[1:]}\n".encode() + digests.tobytes()).hexdigest()
     file = cache / "duplicates" / f"{key[:32]}.npz" if cache else None
     known = _read(file, len(digests)) if file else None
@@ -26,8 +27,7 @@ def duplicate_groups(source: Source, cache: Path | None = None) -> np.ndarray:
         return known
     _, first, same = np.unique(digests, return_index=True, return_inverse=True)
     distinct = np.sort(first)
-    images = np.concatenate([source.x_train, *([] if source.x_test is None else [source.x_test])])
-    near = distinct[near_pairs(images[distinct] if len(distinct) < len(images) else images, source.labels[distinct])]
+    near = distinct[near_pairs(np.concatenate(parts)[distinct], source.labels[distinct])]
     groups = join(len(digests), np.stack([np.arange(len(digests)), first[same]], axis=1), near)
     if file:
         _write(file, groups)
@@ -53,11 +53,6 @@ def _root(parents: np.ndarray, index: int) -> int:
         parents[index] = parents[parents[index]]
         index = parents[index]
     return index
-
-
-def _digests(source: Source) -> np.ndarray:
-    parts = [source.x_train, *([] if source.x_test is None else [source.x_test])]
-    return np.array([hashlib.blake2b(image, digest_size=16).digest() for part in parts for image in part], dtype="V16")
 
 
 def _read(file: Path, count: int) -> np.ndarray | None:

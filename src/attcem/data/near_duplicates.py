@@ -42,7 +42,7 @@ PAIRS, DEVIATIONS = 400, 10
 
 LEAST, ENOUGH = 0.5, 0.9
 
-BLOCK = 2048
+BLOCK = 1024
 """Pictures, or pairs, handled at a time."""
 
 
@@ -83,10 +83,10 @@ def whiten(rows: torch.Tensor) -> torch.Tensor:
 
     Few pictures have few axes: with as many axes as pictures, every two of them would look different.
     """
-    centred = (rows - rows.mean(dim=0)).double()
-    variances, axes = torch.linalg.eigh(centred.T @ centred / len(rows))
+    centred = rows - rows.mean(dim=0)
+    variances, axes = torch.linalg.eigh((centred.T @ centred / len(rows)).double())
     count = max(2, min(CLOSE_AXES, len(rows) // 8))
-    return _unit(centred @ (axes[:, -count:] / variances[-count:].clamp(min=1e-9).sqrt())).float()
+    return _unit(centred @ (axes[:, -count:] / variances[-count:].clamp(min=1e-9).sqrt()).float())
 
 
 def pairs_above(rows: torch.Tensor, least: torch.Tensor) -> torch.Tensor:
@@ -167,5 +167,9 @@ def _stride(rows: torch.Tensor) -> int:
 
 
 def _by_blocks(function: Callable[[torch.Tensor], torch.Tensor], images: np.ndarray) -> torch.Tensor:
+    """One array made once, as a list of the blocks' results would need twice the memory."""
     pixels = torch.from_numpy(images).permute(0, 3, 1, 2)
-    return torch.cat([function(block.float()) for block in pixels.split(BLOCK)])
+    results = torch.empty(len(images), *function(pixels[:1].float()).shape[1:])
+    for start in range(0, len(images), BLOCK):
+        results[start : start + BLOCK] = function(pixels[start : start + BLOCK].float())
+    return results
