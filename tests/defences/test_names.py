@@ -38,7 +38,7 @@ def names(guard):
     return [link.name for link in guard.links]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.lists(LINKS, max_size=5))
 def test_build_and_describe_are_inverse(links):
     chain = [{"noise": {"sigma": 0.1}}, *links]
