@@ -88,9 +88,8 @@ def test_hostile_names_are_text_in_every_format():
     assert {line.count("|") for line in table.splitlines()} == {12} and len(table.splitlines()) == 4
 
     noise, bound = csv.DictReader(FORMATS["csv"](found).splitlines(keepends=True))
-    assert noise["defence"] == "'" + FORMULA and bound["defence"] == bound["reference"] == "'" + " ".join(
-        HOSTILE.split()
-    )
+    assert noise["defence"] == "'" + FORMULA
+    assert bound["defence"] == bound["reference"] == "'" + " ".join(HOSTILE.split())
     assert float(noise["difference"]) < 0
 
     text = FORMATS["text"](found).splitlines()
