@@ -10,6 +10,7 @@ import typing
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
+from types import NoneType
 from typing import Any, NoReturn
 
 from jsonargparse import ArgumentParser, set_loader
@@ -83,11 +84,13 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
 
 
 def check_keys(config: type, settings: Mapping[str, Any], source: str, path: str = "") -> None:
-    """Raise on the first key that a configuration class does not have, and look inside nested ones."""
+    """Raise on the first key that a configuration class does not have, or that is empty; look inside nested ones."""
     types = typing.get_type_hints(config)
     for key, value in settings.items():
         if key not in types:
             raise UsageError(f"{source}: unknown key '{path}{key}': {nearest(str(key), types)}")
+        if value is None and NoneType not in typing.get_args(types[key]):
+            raise UsageError(f"{source}: '{path}{key}' cannot be null: give a value, or leave it out for its default")
         nested = [t for t in (types[key], *typing.get_args(types[key])) if dataclasses.is_dataclass(t)]
         if nested and isinstance(value, Mapping):
             check_keys(typing.cast(type, nested[0]), value, source, f"{path}{key}.")

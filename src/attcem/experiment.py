@@ -176,17 +176,21 @@ def load_run(
     """
     from attcem.defences import build_defence, check_described
     from attcem.device import find_device
-    from attcem.models import build_split
-    from attcem.train import read_state, read_tensors, unpack_modules
+    from attcem.models import build_split, check_weights
+    from attcem.train import read_state, read_tensors, under, unpack_modules
 
     folder, where = Path(folder), find_device(device)
     experiment = read_experiment(folder, own_guard=guard is not None)
     state = read_state(folder / "checkpoint")
     if "best" not in state.files:
         raise ValueError(f"{folder} has no validated epoch yet: continue it with `attcem run {folder} --resume`")
+    tensors, data = read_tensors(folder / "checkpoint", state, "best"), load(experiment)
     if model is None:
         if state.spec is None:
             raise ValueError(f"{folder} was trained on a module of your own: pass load_run(..., model=your split)")
+        if (state.spec["shape"], state.spec["classes"]) != (list(data.shape), data.classes):
+            raise ValueError(f"{folder} was trained on other data than its config.yaml names: restore both from a copy")
+        check_weights(state.spec, under(tensors, "model."))
         model = build_split(state.spec)
     if guard is None:
         guard = build_defence(experiment.defence)
@@ -194,9 +198,9 @@ def load_run(
         check_described(guard, experiment.defence)
     guard.setup(latent=model.latent_shape, classes=model.classes, sigma=guard.sigma)
     guard.attach(model.encoder, fresh=False)
-    unpack_modules({"model": model, "guard": guard}, read_tensors(folder / "checkpoint", state, "best"))
+    unpack_modules({"model": model, "guard": guard}, tensors)
     model.record = state
-    return model.to(where).eval(), guard.to(where).eval(), load(experiment)
+    return model.to(where).eval(), guard.to(where).eval(), data
 
 
 def load_clients(folder: str | Path, model: Split, guard: Defence) -> list[Defence]:

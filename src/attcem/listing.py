@@ -10,6 +10,8 @@ from typing import Any
 
 from attcem.configfile import UsageError
 from attcem.naming import nearest
+from attcem.reading.content import open_plain
+from attcem.reading.settings import LIMIT
 from attcem.terminal import tell
 
 
@@ -44,7 +46,8 @@ def yaml_paths() -> dict[str, Path]:
 
 def is_sweep(path: Path) -> bool:
     """Whether a file describes many runs: it then has a list of runs, or a grid."""
-    return re.search(r"^(runs|grid):", path.read_text(errors="replace"), re.MULTILINE) is not None
+    with open_plain(path) as file:
+        return re.search(rb"^(runs|grid):", file.read(LIMIT), re.MULTILINE) is not None
 
 
 def preset_paths() -> dict[str, Path]:

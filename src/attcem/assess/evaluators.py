@@ -7,16 +7,19 @@ from contextlib import suppress
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load, save
+from safetensors.torch import save
 
 from attcem.attacks.suite import RECIPE
 from attcem.data import Data, default_root
 from attcem.files import write_atomically
 from attcem.metrics import Evaluator
+from attcem.reading.content import MEGABYTE, read_content
+from attcem.reading.tensors import tensors_of
 from attcem.types import Images
 
 CPU = torch.device("cpu")
+LARGEST = 64 * MEGABYTE
+"""A judge of a thousand classes takes one."""
 
 _TRAINED: dict[tuple[str, torch.device], Evaluator] = {}
 
@@ -56,7 +59,8 @@ def trained(path: Path, images: Images, classes: int, seen: int, progress: bool)
 def read(path: Path, images: Images, classes: int) -> Evaluator | None:
     """The one that was kept; a file that is missing or not whole counts as nothing."""
     try:
-        state = load(path.read_bytes())
-        return Evaluator.restored(state, images, classes)
-    except (OSError, SafetensorError, KeyError, RuntimeError):
+        state = tensors_of(read_content(path, LARGEST), path)
+        found = Evaluator.restored(state, images, classes)
+        return found if 0 <= found.accuracy <= 1 else None
+    except (OSError, ValueError, KeyError, RuntimeError):
         return None

@@ -4,7 +4,7 @@ from attcem.models.bottleneck import Bottleneck
 from attcem.models.mobilenet import MobileNetV2
 from attcem.models.named import ACTIVATIONS
 from attcem.models.resnet import ResNet
-from attcem.models.split import Split, build_split, split
+from attcem.models.split import Split, build_split, check_weights, split
 from attcem.models.units import Backbone
 from attcem.models.vgg import VGG, VGG11, VGG13
 
@@ -20,4 +20,4 @@ BACKBONES: dict[str, Backbone] = {
 }
 """Name → builder. A new backbone is its file and its line here."""
 
-__all__ = ["ACTIVATIONS", "BACKBONES", "Backbone", "Bottleneck", "Split", "build_split", "split"]
+__all__ = ["ACTIVATIONS", "BACKBONES", "Backbone", "Bottleneck", "Split", "build_split", "check_weights", "split"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
@@ -17,6 +16,7 @@ from attcem.naming import look_up
 from attcem.types import Images
 
 SMALLEST_SIDE = 28
+WIDEST = 1000
 
 ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "none": nn.Identity,
@@ -147,7 +147,10 @@ def check_classes(classes: int) -> int:
 
 
 def check_width(width: float) -> float:
-    """A positive finite factor."""
-    if not (isinstance(width, int | float) and math.isfinite(width) and width > 0):
-        raise ValueError(f"width multiplies the channel counts and must be above 0, not {width!r}: 1.0 is the original")
+    """A positive factor of a reasonable size."""
+    if not (isinstance(width, int | float) and 0 < width <= WIDEST):
+        raise ValueError(
+            f"width multiplies the channel counts and must be above 0, at most {WIDEST}, not {width!r}: "
+            "1.0 is the original"
+        )
     return float(width)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, overload
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -151,6 +152,21 @@ def build_split(spec: Mapping[str, Any]) -> Split:
     checked = named_spec(spec["backbone"], **{key: spec[key] for key in keys[1:]})
     encoder, decoder, latent_shape = build_halves(checked)
     return Split(encoder, decoder, latent_shape=latent_shape, classes=checked["classes"], spec=checked)
+
+
+def check_weights(spec: Mapping[str, Any], weights: Mapping[str, Tensor]) -> None:
+    """Raise unless a network of this spec has weights of these shapes; it is built without taking memory for it."""
+    try:
+        with torch.device("meta"):
+            network = build_split(spec)
+    except RuntimeError as error:
+        raise ValueError(f"no network can be built from spec {dict(spec)}: {error}") from None
+    wanted, found = ({name: t.shape for name, t in each.items()} for each in (network.state_dict(), weights))
+    if wanted != found:
+        odd = min(name for name in wanted | found if wanted.get(name) != found.get(name))
+        raise ValueError(
+            f"the checkpoint does not fit its spec: {odd} should be of shape {wanted.get(odd)}, not {found.get(odd)}"
+        )
 
 
 def refuse(options: Mapping[str, Any], why: str) -> None:

@@ -55,4 +55,5 @@ def client_table(run: Result) -> list[ClientRow]:
 def mostly(client: Client) -> str:
     """The classes it has most of, with their shares."""
     largest = sorted(client["classes"].items(), key=lambda item: -item[1])[:NAMED]
-    return ", ".join(f"{name} {percent(owned / client['images'])}" for name, owned in largest) or MISSING
+    images = client["images"] or float("nan")
+    return ", ".join(f"{name} {percent(owned / images)}" for name, owned in largest) or MISSING

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -88,8 +89,8 @@ def _quantiles(run: Result, metric: str) -> tuple[np.ndarray, np.ndarray]:
         found = np.percentile(values, QUANTILES)
         return QUANTILES, found if metric == "mse" else found[::-1]
     kept = run.risk.get("percentiles", {}).get(metric, {})
-    at = np.array([int(name[1:]) for name in kept], float)
-    ys = np.array(list(kept.values()), float)
+    points = sorted((int(name[1:]), value) for name, value in kept.items() if re.fullmatch(r"p\d\d", name, re.ASCII))
+    at, ys = np.array(points, float).reshape(-1, 2).T
     return (at, ys) if metric == "mse" else (100 - at[::-1], ys[::-1])
 
 

@@ -18,14 +18,15 @@ def how_far(folder: Path) -> str:
     """How far a run without a result is, in words; a ValueError or OSError if its files cannot be read."""
     train = read_yaml(folder / CONFIG).get("train")
     epochs = train.get("epochs") if isinstance(train, dict) else None
+    of_all = f" of {epochs}" if isinstance(epochs, int) else ""
     history = folder / HISTORY
     last = last_row(history) if history.exists() else {}
     if not last:
-        return "running: first epoch" + (f" of {epochs}" if epochs else "")
+        return f"running: first epoch{of_all}"
     epoch, validation = number(last, "epoch"), number(last, "val_accuracy")
-    done = f"epoch {epoch:.0f}" if is_number(epoch) else "an epoch done"
-    said = done + (f" of {epochs}" if epochs else "")
-    said += f", validation {validation:.3f}".replace(" 0.", " .") if is_number(validation) else ""
+    said = (f"epoch {epoch:.10g}" if is_number(epoch) else "an epoch done") + of_all
+    if is_number(validation) and 0 <= validation <= 1:
+        said += f", validation {validation:.3f}".replace(" 0.", " .")
     written = time.strftime("%H:%M", time.localtime(history.stat().st_mtime))
     trained = is_number(epoch) and epoch == epochs
     return f"trained, no result yet: {said} at {written}" if trained else f"running: {said} at {written}"

@@ -143,7 +143,7 @@ def shut_off(run: Result) -> list[dict[str, Any]]:
     half = math.ceil(len(run.history) / POINTS) / 2
     for epoch, row in zip(_epochs(run), _rows(run), strict=True):
         shares = [value for name, value in row.items() if name.rpartition("/")[2] == "shut_off" and is_number(value)]
-        quarters = math.ceil(4 * min(1.0, max(shares, default=0.0)))
+        quarters = math.ceil(4 * min(1.0, max([0.0, *shares])))
         opacity = 0.06 * quarters
         if bands and (bands[-1]["x1"], bands[-1]["opacity"]) == (epoch - half, opacity):
             bands[-1]["x1"] = epoch + half

@@ -1,11 +1,12 @@
 """Training the split network under a defence."""
 
-from attcem.train.averaging import restore_guards
-from attcem.train.checkpoint import State, best_of, read_state, read_tensors, unpack_modules
+from attcem.train.averaging import restore_guards, under
+from attcem.train.checkpoint import State, best_of, read_state, read_tensors
 from attcem.train.clients import fit_clients, refuse_processes
 from attcem.train.distributed import dismiss, is_first, team_size
 from attcem.train.honesty import caveat
 from attcem.train.loop import fit
+from attcem.train.packing import unpack_modules
 from attcem.train.prediction import evaluate
 from attcem.train.schedule import RECIPES
 
@@ -24,5 +25,6 @@ __all__ = [
     "refuse_processes",
     "restore_guards",
     "team_size",
+    "under",
     "unpack_modules",
 ]

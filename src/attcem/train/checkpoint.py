@@ -10,17 +10,17 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
-import torch
-from safetensors import SafetensorError
-from safetensors.torch import load, save
+from safetensors.torch import save
 from torch import Tensor
 
 from attcem.files import write_atomically
 from attcem.reading.content import open_plain
 from attcem.reading.plain import read_json
+from attcem.reading.tensors import tensors_of
 from attcem.reading.typed import from_plain
 
 STATE = "state.json"
+ADVICE = "restore it from a copy, or train again"
 OWN_NAME = re.compile(r"epoch-\d{4,}\.safetensors")
 
 
@@ -58,7 +58,7 @@ class State:
     diagnostics: list[dict[str, list[float]]] = field(default_factory=list)
     surrogate_only: dict[str, float] = field(default_factory=dict)
     cost: dict[str, float] = field(default_factory=dict)
-    optimiser: dict[str, Any] = field(default_factory=dict)
+    optimiser: dict[str, float | None] = field(default_factory=dict)
     files: dict[str, Annotated[dict[str, str], TensorFile]] = field(default_factory=dict)
     dropped: list[Annotated[dict[str, str], TensorFile]] = field(default_factory=list)
 
@@ -108,7 +108,7 @@ def read_state(folder: Path) -> State:
     try:
         return from_plain(State, read_json(path), path)
     except ValueError as error:
-        raise ValueError(f"{error}: restore it from a copy, or train again") from None
+        raise ValueError(f"{error}: {ADVICE}") from None
 
 
 def resumed_state(folder: Path, mine: State, *, tidy: bool) -> State:
@@ -123,17 +123,19 @@ def resumed_state(folder: Path, mine: State, *, tidy: bool) -> State:
 def read_tensors(folder: Path, state: State, which: str) -> dict[str, Tensor]:
     """The tensors of `last` or `best`, verified against the checksum in the state."""
     if which not in state.files:
-        raise ValueError(f"{folder / STATE} names no {which!r} tensors: restore it from a copy, or train again")
+        raise ValueError(f"{folder / STATE} names no {which!r} tensors: {ADVICE}")
     entry = state.files[which]
     path = folder / Path(entry["name"]).name
     try:
         with open_plain(path) as file:
             content = file.read()
         if digest(content) != entry["sha256"]:
-            raise ValueError(f"{path} is damaged (its checksum differs): restore it from a copy, or train again")
-        return load(content)
-    except (FileNotFoundError, SafetensorError) as error:
-        raise ValueError(f"{path} cannot be read ({error}): restore it from a copy, or train again") from None
+            raise ValueError(f"{path} is damaged (its checksum differs)")
+        return tensors_of(content, path)
+    except FileNotFoundError as error:
+        raise ValueError(f"{path} cannot be read ({error}): {ADVICE}") from None
+    except ValueError as error:
+        raise ValueError(f"{error}: {ADVICE}") from None
 
 
 def best_of(run: str | Path) -> dict[str, Tensor]:
@@ -143,41 +145,6 @@ def best_of(run: str | Path) -> dict[str, Tensor]:
     if "best" not in state.files:
         raise ValueError(f"{run} has no validated epoch yet: continue it with `attcem run {run} --resume`")
     return read_tensors(folder, state, "best")
-
-
-def pack(modules: Mapping[str, torch.nn.Module], optimiser: torch.optim.Optimizer) -> tuple[dict[str, Tensor], dict]:
-    """All tensors of the modules and the optimiser under flat names, and the optimiser's plain numbers."""
-    tensors = {
-        f"{prefix}.{name}": tensor for prefix, module in modules.items() for name, tensor in module.state_dict().items()
-    }
-    plain: dict[str, Any] = {}
-    for index, slots in optimiser.state_dict()["state"].items():
-        for slot, value in slots.items():
-            if isinstance(value, Tensor):
-                tensors[f"optimiser.{index}.{slot}"] = value
-            else:
-                plain[f"{index}.{slot}"] = value
-    return tensors, plain
-
-
-def unpack_modules(modules: Mapping[str, torch.nn.Module], tensors: Mapping[str, Tensor]) -> None:
-    """Load each module's tensors back, strictly."""
-    for prefix, module in modules.items():
-        own = {name.removeprefix(f"{prefix}."): t for name, t in tensors.items() if name.startswith(f"{prefix}.")}
-        try:
-            module.load_state_dict(own)
-        except RuntimeError as error:
-            raise ValueError(f"the checkpoint does not fit this {prefix}: {' '.join(str(error).split())}") from None
-
-
-def unpack_optimiser(optimiser: torch.optim.Optimizer, tensors: Mapping[str, Tensor], plain: Mapping[str, Any]) -> None:
-    """Load the optimiser's state back; learning rates are set by the schedule."""
-    slots: dict[int, dict[str, Any]] = {}
-    flat = {name.removeprefix("optimiser."): t for name, t in tensors.items() if name.startswith("optimiser.")}
-    for name, value in (flat | dict(plain)).items():
-        index, slot = name.split(".", 1)
-        slots.setdefault(int(index), {})[slot] = value
-    optimiser.load_state_dict({"state": slots, "param_groups": optimiser.state_dict()["param_groups"]})
 
 
 def refuse_other(theirs: State, mine: State, out: Path) -> None:

@@ -17,10 +17,10 @@ from attcem.data.clients import deal, fingerprint
 from attcem.defences import Defence
 from attcem.models import Split
 from attcem.train.averaging import exchanged, kept, restore_guards, take_over, under, weighted_mean
-from attcem.train.checkpoint import pack, unpack_optimiser
 from attcem.train.diagnostics import Diagnostics
 from attcem.train.learner import Learner
 from attcem.train.loop import Training
+from attcem.train.packing import pack, unpack_optimiser
 from attcem.train.schedule import recipe_for
 
 TALLIED = ("loss", "correct", "seen", "skipped")

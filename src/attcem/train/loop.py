@@ -23,13 +23,10 @@ from attcem.train.checkpoint import (
     STATE,
     State,
     best_of,
-    pack,
     read_tensors,
     refuse_link,
     resumed_state,
     save_state,
-    unpack_modules,
-    unpack_optimiser,
     write_state,
 )
 from attcem.train.diagnostics import Diagnostics
@@ -37,6 +34,7 @@ from attcem.train.distributed import join
 from attcem.train.history import History, cost, in_words
 from attcem.train.honesty import surrogate_only
 from attcem.train.learner import Learner
+from attcem.train.packing import pack, unpack_modules, unpack_optimiser
 from attcem.train.prediction import clean_latents, evaluate
 from attcem.train.schedule import first_candidate, recipe_for
 from attcem.train.team import ALONE, Team
