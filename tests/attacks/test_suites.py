@@ -17,7 +17,7 @@ SUITES = {suite.name: suite for suite in EVERY_SUITE}
 """As the package has them: other tests run a shorter smoke."""
 VERSIONS = {
     "smoke": "smoke-1+1ef1aecb",
-    "glance": "glance-1+dc14083f",
+    "glance": "glance-2+e1b8bd50",
     "demo": "demo-1+70d4a90d",
     "quick": "quick-1+f557f2fd",
     "standard": "standard-2+b7e4b881",

@@ -66,7 +66,7 @@ YARDSTICK = Decoder(32, 2, cycle=400, doublings=1)
 
 EVERY_SUITE = (
     Suite("smoke", 1, {"decoder_small": replace(SMALL, cycle=50, doublings=0)}, seen=4_000),
-    Suite("glance", 1, {"decoder_medium": replace(MEDIUM, cycle=300, doublings=1)}, seen=10_000),
+    Suite("glance", 2, {"decoder_small": replace(SMALL, cycle=200, doublings=1)}, seen=10_000),
     Suite(
         "demo",
         1,
