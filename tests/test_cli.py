@@ -110,6 +110,19 @@ def test_explain_of_something_else_says_what_to_do(capsys, tmp_path, tiny, finis
     assert f"attcem audit {tmp_path}" in capsys.readouterr().out
 
 
+def test_a_run_whose_data_are_drawn_otherwise_now_is_refused(finished, tiny, tmp_path, capsys):
+    """Its private images might be among those that are tested now."""
+    run = Path(shutil.copytree(finished, tmp_path / "run"))
+    path = run / "checkpoint" / "state.json"
+    state = json.loads(path.read_text())
+    assert len(state["draw"]) == 64
+    path.write_text(json.dumps(state | {"draw": "0" * 64}))
+    (run / "result.json").unlink()
+    for command in (["audit", str(run)], ["run", str(run), "--resume"]):
+        assert main(command) == 1
+        assert "was trained on other images than its settings draw now" in capsys.readouterr().err
+
+
 def test_load_run_gives_the_released_graph_that_was_audited(finished):
     import attcem
 

@@ -177,7 +177,7 @@ def load_run(
     from attcem.defences import build_defence, check_described
     from attcem.device import find_device
     from attcem.models import build_split, check_weights
-    from attcem.train import read_state, read_tensors, under, unpack_modules
+    from attcem.train import read_state, read_tensors, refuse_other_draw, under, unpack_modules
 
     folder, where = Path(folder), find_device(device)
     experiment = read_experiment(folder, own_guard=guard is not None)
@@ -185,6 +185,7 @@ def load_run(
     if "best" not in state.files:
         raise ValueError(f"{folder} has no validated epoch yet: continue it with `attcem run {folder} --resume`")
     tensors, data = read_tensors(folder / "checkpoint", state, "best"), load(experiment)
+    refuse_other_draw(state, data.draw.get("sha256", ""), folder)
     if model is None:
         if state.spec is None:
             raise ValueError(f"{folder} was trained on a module of your own: pass load_run(..., model=your split)")

@@ -1,7 +1,7 @@
 """Training the split network under a defence."""
 
 from attcem.train.averaging import restore_guards, under
-from attcem.train.checkpoint import State, best_of, read_state, read_tensors
+from attcem.train.checkpoint import State, best_of, read_state, read_tensors, refuse_other_draw
 from attcem.train.clients import fit_clients, refuse_processes
 from attcem.train.distributed import dismiss, is_first, team_size
 from attcem.train.honesty import caveat
@@ -22,6 +22,7 @@ __all__ = [
     "is_first",
     "read_state",
     "read_tensors",
+    "refuse_other_draw",
     "refuse_processes",
     "restore_guards",
     "team_size",

@@ -61,6 +61,8 @@ class State:
     optimiser: dict[str, float | None] = field(default_factory=dict)
     files: dict[str, Annotated[dict[str, str], TensorFile]] = field(default_factory=dict)
     dropped: list[Annotated[dict[str, str], TensorFile]] = field(default_factory=list)
+    draw: str = ""
+    """sha256 of the images' positions in the data set; empty where that is not known."""
 
 
 def save_state(folder: Path, state: State, tensors: Mapping[str, Tensor], *, best: bool) -> None:
@@ -153,6 +155,16 @@ def refuse_other(theirs: State, mine: State, out: Path) -> None:
     for name in ("config", "seed", "spec"):
         if before[name] != now[name]:
             raise ValueError(f"{out} was trained with another {name}: {differences(before[name], now[name])}")
+    refuse_other_draw(theirs, mine.draw, out)
+
+
+def refuse_other_draw(state: State, draw: str, out: Path) -> None:
+    """Raise where the data are drawn otherwise than for training: private images might be public or tested now."""
+    if state.draw and draw and state.draw != draw:
+        raise ValueError(
+            f"{out} was trained on other images than its settings draw now ({state.draw[:8]}, now {draw[:8]}): "
+            "the data set, or the search for duplicates in it, has changed; train again"
+        )
 
 
 def differences(theirs: Any, mine: Any) -> str:

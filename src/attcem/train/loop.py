@@ -113,7 +113,7 @@ class Training:
         self.modules = {"model": self.model, "guard": self.guard}
         self.data, self.config, self.seed, self.out = data, config, seed, out
         self.team, self.shown = team, progress and team.first
-        self.state = State(dataclasses.asdict(config), model.spec, seed)
+        self.state = State(dataclasses.asdict(config), model.spec, seed, draw=data.draw.get("sha256", ""))
         self.best: dict[str, torch.Tensor] = {}
         self.untrained = {link: copy.deepcopy(link) for link in guard.links if isinstance(link, Surrogate)}
         self.history = History(out if team.first else None, tensorboard=config.tensorboard and team.first)
