@@ -33,7 +33,7 @@ from attcem.types import Images
 from tests.docs.quickly import BRIEF
 
 settings.register_profile("suite", derandomize=True, database=None, deadline=None)
-settings.register_profile("search", database=None, deadline=None, print_blob=True)  # new draws each time: make claims
+settings.register_profile("search", derandomize=False, database=None, deadline=None, print_blob=True)
 settings.load_profile("suite")
 
 torch.set_num_threads(1)

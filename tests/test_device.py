@@ -82,7 +82,7 @@ def test_helpers_are_sent_to_the_same_place(begun, monkeypatch, capsys):
     monkeypatch.setattr(
         side_by_side, "HELPER", [sys.executable, "-c", "import sys; print('on', sys.argv[-1], file=sys.stderr)"]
     )
-    side_by_side.side_by_side(begun, AuditConfig(), 1, device="cuda:1")
+    side_by_side.side_by_side(begun, AuditConfig(), 2, device="cuda:1")
     assert "[1] on cuda:1" in capsys.readouterr().err
 
 

@@ -5,7 +5,8 @@ import fcntl
 import os
 import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
@@ -70,12 +71,9 @@ def test_where_there_are_no_locks_nothing_is_removed(tmp_path, monkeypatch):
 
 
 def test_threads_that_write_one_file_take_turns(tmp_path):
-    contents = [bytes([number]) * 100_000 for number in range(8)]
-    writers = [threading.Thread(target=write_atomically, args=(tmp_path / "x", content)) for content in contents]
-    for thread in writers:
-        thread.start()
-    for thread in writers:
-        thread.join()
+    contents = [bytes([number]) * 1000 for number in range(100)]
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(partial(write_atomically, tmp_path / "x"), contents)) == {tmp_path / "x"}
     assert (tmp_path / "x").read_bytes() in contents and len(list(tmp_path.iterdir())) == 1
 
 

@@ -27,8 +27,9 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
             file.flush()
             os.fsync(file.fileno())
             partial.replace(path)
-        finally:
+        except BaseException:  # not after it took the path's place: another thread may be writing under its name
             partial.unlink(missing_ok=True)
+            raise
 
 
 def write_atomically(path: Path, content: bytes) -> Path:
