@@ -189,7 +189,7 @@ def load_run(
     if model is None:
         if state.spec is None:
             raise ValueError(f"{folder} was trained on a module of your own: pass load_run(..., model=your split)")
-        if (state.spec["shape"], state.spec["classes"]) != (list(data.shape), data.classes):
+        if (state.spec["shape"], state.spec["classes"]) != (list(data.validation.shape), data.classes):
             raise ValueError(f"{folder} was trained on other data than its config.yaml names: restore both from a copy")
         check_weights(state.spec, under(tensors, "model."))
         model = build_split(state.spec)
