@@ -40,7 +40,7 @@ docs: .venv/installed-dev     ## runs every block of README and docs, checks lin
 	touch $@
 
 .venv/installed-dev: .venv/bin/python pyproject.toml constraints.txt
-	$(BIN)/pip install --quiet --no-compile --disable-pip-version-check -e ".[dev]" -c constraints.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[dev]" -c constraints.txt
 	touch .venv/installed $@
 
 clean:
