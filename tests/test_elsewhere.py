@@ -165,7 +165,9 @@ def test_the_evaluator_is_trained_where_the_audit_is_and_read_back_there(few):
 
 def test_clients_train_together(few):
     guard = Noise(0.1) + create_defence("gmm", warmup=1)
-    fit_clients(tiny(few), guard, few, ClientsConfig(count=2), epochs=2, batch=16, device=NAME, progress=False)
+    model = tiny(few)
+    fit_clients(model, guard, few, ClientsConfig(count=2), epochs=2, batch=16, device=NAME, progress=False)
+    assert {parameter.device for parameter in model.parameters()} == {ELSEWHERE}
 
 
 class Forgetful(Defence):

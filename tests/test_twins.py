@@ -5,7 +5,6 @@ import re
 import shutil
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from attcem.cli import main
@@ -17,6 +16,7 @@ from attcem.twins import find_twins, with_twins
 from attcem.types import Result
 from tests.compare.planted import bound, made, noise
 from tests.report.made import scores
+from tests.tiny_run import make_tiny_run
 
 WEAK = "on the undefended twin the attacks reach 12.0 dB, below 18: too weak to judge by"
 
@@ -73,19 +73,7 @@ def test_attacks_that_cannot_break_the_twin_are_flagged_wherever_both_are_seen()
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory, fashion):
     """A defended run with its result."""
-    folder = tmp_path_factory.mktemp("alone")
-    train, test = fashion.private[:400], fashion.test[:60]
-    np.savez(folder / "tiny.npz", x_train=train.x, y_train=train.y, x_test=test.x, y_test=test.y)
-    settings = {
-        "data": {"name": f"npz:{folder / 'tiny.npz'}"},
-        "model": {"backbone": "vgg11_bn", "cut": 4, "bottleneck": 4, "width": 0.1},
-        "defence": {"noise": {"sigma": 0.2}},
-        "train": {"epochs": 1, "batch": 32},
-        "audit": {"suite": "smoke", "images": 40},
-    }
-    (folder / "tiny.yaml").write_text(json.dumps(settings))
-    assert main(["run", str(folder / "tiny.yaml"), "--out", str(folder / "run")]) == 0
-    return folder / "run"
+    return make_tiny_run(tmp_path_factory.mktemp("alone"), fashion)
 
 
 def truncated(neighbour):

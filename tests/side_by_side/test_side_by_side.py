@@ -26,25 +26,15 @@ from attcem.sweep.perform import Job, perform
 from attcem.types import Result, View
 from tests.conftest import noise_images
 from tests.side_by_side import helper
+from tests.tiny_run import make_tiny_run
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory, fashion):
     """A run that awaits its audit."""
-    folder = tmp_path_factory.mktemp("side")
-    train, test = fashion.private[:400], fashion.test[:60]
-    np.savez(folder / "tiny.npz", x_train=train.x, y_train=train.y, x_test=test.x, y_test=test.y)
-    settings = {
-        "data": {"name": f"npz:{folder / 'tiny.npz'}"},
-        "model": {"backbone": "vgg11_bn", "cut": 4, "bottleneck": 4, "width": 0.1},
-        "defence": {"noise": {"sigma": 0.2}},
-        "train": {"epochs": 1, "batch": 32},
-        "audit": {"suite": "smoke", "images": 40},
-    }
-    (folder / "tiny.yaml").write_text(json.dumps(settings))
-    assert main(["run", str(folder / "tiny.yaml"), "--out", str(folder / "run")]) == 0
-    (folder / "run" / "result.json").unlink()
-    return folder / "run"
+    folder = make_tiny_run(tmp_path_factory.mktemp("side"), fashion)
+    (folder / "result.json").unlink()
+    return folder
 
 
 @pytest.fixture
