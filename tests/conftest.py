@@ -4,7 +4,7 @@ import os
 
 from jaxtyping import install_import_hook
 
-import tests.typecheck  # noqa: F401
+import tests.typecheck
 
 CHECKED = [
     "attcem.maths",
@@ -31,6 +31,7 @@ from attcem.models import Split, split
 from attcem.train.honesty import surrogate_only
 from attcem.types import Images
 from tests.docs.quickly import BRIEF
+from tests.forked import forking
 
 settings.register_profile("suite", derandomize=True, database=None, deadline=None)
 settings.register_profile("search", derandomize=False, database=None, deadline=None, print_blob=True)
@@ -44,6 +45,11 @@ os.environ["OMP_NUM_THREADS"] = "1"  # for the programs that tests start: two th
 def same_random_numbers() -> None:
     """A test that passes today passes tomorrow."""
     torch.manual_seed(0)
+
+
+@pytest.fixture(autouse=True)
+def shapes_are_checked() -> None:
+    tests.typecheck.begin()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -65,6 +71,13 @@ def shorter_than_smoke() -> Iterator[None]:
 def few_steps_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """A surrogate is trained alone for a few steps before every run: how far it falls has tests of its own."""
     monkeypatch.setattr("attcem.train.loop.surrogate_only", partial(surrogate_only, steps=20))
+
+
+@pytest.fixture
+def forked() -> Iterator[None]:
+    """Programs that the test starts begin at once."""
+    with forking():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -22,6 +22,7 @@ from attcem.defences import Noise, Undefended
 from attcem.metrics import Evaluator
 from attcem.threat import build_view
 from attcem.types import Result, Summary, View
+from tests.conftest import shrink
 from tests.probes import Blank
 
 
@@ -33,42 +34,51 @@ def trained(small):
     return model
 
 
-def test_blanking_the_latent_gives_chance_accuracy_and_the_mean_image(trained, small):
-    clean = audit(trained, Undefended(), small, suite="smoke", images=100, progress=False)
-    blank = audit(trained, Blank(), small, suite="smoke", images=100, progress=False)
-    assert clean.accuracy > 0.35 and blank.accuracy < 0.2
-    assert clean.worst.mse < 0.6 * clean.baselines["mean_image"].mse
+@pytest.fixture(scope="module")
+def few(small):
+    """The same with fewer pictures to learn an attack from."""
+    return shrink(small, private=2, validation=2, public=160, test=50)
+
+
+@pytest.fixture(scope="module")
+def audited(trained, small):
+    """An audit of sixty images that keeps twelve."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(record, "KEPT", 12)
+        return audit(trained, Noise(0.1), small, suite="smoke", images=60, progress=False)
+
+
+def test_blanking_the_latent_gives_chance_accuracy_and_the_mean_image(audited, trained, small):
+    blank = audit(trained, Blank(), small, suite="smoke", images=60, progress=False)
+    assert audited.accuracy > 0.35 and blank.accuracy < 0.2
+    assert audited.worst.mse < 0.6 * audited.baselines["mean_image"].mse
     assert blank.worst.mse > 0.97 * blank.baselines["mean_image"].mse
     assert blank.worst.recon_acc < 0.25
     assert any("near chance" in flag for flag in blank.flags)
 
 
-def test_the_result_survives_the_disk(trained, small, tmp_path):
-    result = audit(trained, Noise(0.1), small, suite="smoke", images=30, progress=False)
-    result.save(tmp_path)
+def test_the_result_survives_the_disk(audited, trained, tmp_path):
+    audited.save(tmp_path)
     again = Result.load(tmp_path)
-    assert again.to_json() == result.to_json()
-    assert again.gallery.keys() == result.gallery.keys()
-    assert all(np.array_equal(again.gallery[name], result.gallery[name]) for name in result.gallery)
-    assert all(np.array_equal(again.per_image[name], result.per_image[name]) for name in result.per_image)
-    assert result.per_image["decoder_small/mse"].shape == (30,)
-    assert result.worst.mse == pytest.approx(result.per_image["worst/mse"].mean())
-    assert result.cost["bytes"] == 8 * 7 * 7 * 4 and result.history == trained.record.history
-    assert "decoder_small" in result.report(tmp_path / "page.html").read_text()
+    assert again.to_json() == audited.to_json()
+    assert again.gallery.keys() == audited.gallery.keys()
+    assert all(np.array_equal(again.gallery[name], audited.gallery[name]) for name in audited.gallery)
+    assert all(np.array_equal(again.per_image[name], audited.per_image[name]) for name in audited.per_image)
+    assert audited.per_image["decoder_small/mse"].shape == (60,)
+    assert audited.worst.mse == pytest.approx(audited.per_image["worst/mse"].mean())
+    assert audited.cost["bytes"] == 8 * 7 * 7 * 4 and audited.history == trained.record.history
+    assert "decoder_small" in audited.report(tmp_path / "page.html").read_text()
 
 
-def test_pictures_are_kept_of_the_first_images_and_of_those_that_leak_most_least_and_in_the_middle(
-    trained, small, monkeypatch
-):
-    monkeypatch.setattr(record, "KEPT", 12)
-    result = audit(trained, Noise(0.1), small, suite="smoke", images=60, progress=False)
-    order = np.argsort(result.per_image["worst/mse"], kind="stable")
-    assert result.shown[:12] == list(range(12)) and len(result.shown) == len(set(result.shown))
-    assert set(result.shown) == {*range(12), *order[:3], *order[28:31], *order[-3:]}
-    assert len(result.labels) == len(result.gallery["original"]) == len(result.gallery["worst"]) == len(result.shown)
-    assert len(result.gallery["decoder_small"]) == len(result.gallery["mean_image"]) == 10
-    kept = result.gallery["worst"].astype(float) - result.gallery["original"]
-    expected = result.per_image["worst/mse"][result.shown]
+def test_pictures_are_kept_of_the_first_images_and_of_those_that_leak_most_least_and_in_the_middle(audited):
+    order = np.argsort(audited.per_image["worst/mse"], kind="stable")
+    assert audited.shown[:12] == list(range(12)) and len(audited.shown) == len(set(audited.shown))
+    assert set(audited.shown) == {*range(12), *order[:3], *order[28:31], *order[-3:]}
+    pictures = audited.gallery
+    assert len(audited.labels) == len(pictures["original"]) == len(pictures["worst"]) == len(audited.shown)
+    assert len(pictures["decoder_small"]) == len(pictures["mean_image"]) == 10
+    kept = pictures["worst"].astype(float) - pictures["original"]
+    expected = audited.per_image["worst/mse"][audited.shown]
     np.testing.assert_allclose(((kept / 255) ** 2).mean((1, 2, 3)), expected, atol=2e-4)
 
 
@@ -85,7 +95,7 @@ def test_a_missing_or_foreign_result_says_what_to_do(tmp_path):
 
 @pytest.fixture(scope="module")
 def evaluator(small):
-    return Evaluator.train(small.private, small.classes, seed=0, progress=False)
+    return Evaluator.train(small.private, small.classes, epochs=8)
 
 
 def test_the_worst_case_is_taken_per_image(evaluator, small):
@@ -132,13 +142,13 @@ def test_a_threat_model_without_queries_skips_what_needs_them_and_says_why(train
     assert list(able) == ["decoder"] and skipped == {"white": "it needs gradients and weights"}
 
 
-def test_stages_tell_what_the_bottleneck_and_the_release_hide(trained, small):
-    brief = Decoder(16, 1).brief()
-    found = stages(brief, trained, Blank(), small, small.test[:50], seed=0)
+def test_stages_tell_what_the_bottleneck_and_the_release_hide(trained, few):
+    brief = Decoder(8, 1, cycle=8, doublings=0, batch=16)
+    found = stages(brief, trained, Blank(), few, few.test, seed=0)
     assert list(found) == ["before_bottleneck", "clean", "released"]
     assert found["before_bottleneck"] < found["clean"] < 0.8 * found["released"]
-    narrow = attcem.split("vgg11_bn", data=small, cut=4, width=0.125).eval()
-    assert list(stages(brief, narrow, Undefended(), small, small.test[:50], seed=0)) == ["clean", "released"]
+    narrow = attcem.split("vgg11_bn", data=few, cut=4, width=0.125).eval()
+    assert list(stages(brief, narrow, Undefended(), few, few.test, seed=0)) == ["clean", "released"]
 
 
 CONSTANT = 1
@@ -164,7 +174,7 @@ class Counted(Attack):
 
 def test_an_interrupted_audit_goes_on_after_its_finished_attacks(trained, small, tmp_path, monkeypatch):
     def go(fails):
-        monkeypatch.setitem(SUITES, "mine", Suite("mine", 1, {"a": Counted("a"), "b": Counted("b", fails)}))
+        monkeypatch.setitem(SUITES, "mine", Suite("mine", 1, {"a": Counted("a"), "b": Counted("b", fails)}, seen=128))
         return audit(trained, Noise(0.1), small, suite="mine", images=20, keep=tmp_path, progress=False)
 
     Counted.calls.clear()
@@ -199,17 +209,17 @@ def test_a_finished_attack_comes_back_as_it_was_kept(gain, small, tmp_path):
     )
 
 
-START = Decoder(8, 1, cycle=8, doublings=1, batch=16)
+START = Decoder(8, 1, cycle=4, doublings=1, batch=16)
 BUILT = {
     "deeper": replace(START, blocks=2, start=START),
-    "critic": AdversarialDecoder(start=START, steps=10, batch=16),
+    "critic": AdversarialDecoder(start=START, steps=4, batch=16),
     "pixels": Optimise(images=4, steps=5, tuning=4, start=START),
 }
 
 
 @pytest.mark.parametrize("name", BUILT)
-def test_what_builds_on_a_finished_decoder_does_not_train_it_again(name, network, small, tmp_path, monkeypatch):
-    view, _ = build_view(network, Noise(0.1), small, images=8, threat="white_box")
+def test_what_builds_on_a_finished_decoder_does_not_train_it_again(name, network, few, tmp_path, monkeypatch):
+    view, _ = build_view(network, Noise(0.1), few, images=8, threat="white_box")
     kept = Finished(tmp_path, view, seed=1)
     kept.keep("start", START, START(view, seed=1))
     expected = BUILT[name](view, seed=1)

@@ -2,13 +2,17 @@
 
 import os
 import shutil
+import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from tests.docs.pages import ROOT, code
+from tests.forked import fork
 
 PAGE = ROOT / "docs" / "tutorial.md"
 
@@ -21,7 +25,14 @@ else
     exec "{python}" "$@"
 fi
 """
-ATTCEM = '#!/bin/sh\nPYTHONPATH="{root}" exec "{python}" -m tests.docs.quickly "$@"\n'
+ATTCEM = """\
+#!{python} -IS
+import json, os, socket, sys
+with socket.socket(socket.AF_UNIX) as server:
+    server.connect("{server}")
+    socket.send_fds(server, [json.dumps([os.getcwd(), sys.argv[1:]]).encode()], [0, 1, 2])
+    sys.exit(int(server.recv(8)))
+"""
 ACTIVATE = 'PATH="$PWD/.venv/bin:$PATH"\n'
 
 
@@ -32,13 +43,27 @@ def put(path: Path, text: str) -> None:
 
 
 @pytest.fixture
-def newcomer(tmp_path) -> dict[str, str]:
+def server() -> Iterator[Path]:
+    """Where a process does what it is asked to, in seconds."""
+    with TemporaryDirectory() as folder:  # a socket's path must be short
+        path = Path(folder) / "server"
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(path))
+            listener.listen()
+            serving = fork("tests.docs.serving", [str(listener.fileno())], pass_fds=[listener.fileno()])
+        yield path
+        serving.kill()
+        serving.wait()
+
+
+@pytest.fixture
+def newcomer(server, tmp_path) -> dict[str, str]:
     """A shell's environment in which installing costs nothing and runs take seconds."""
     binaries, python = tmp_path / "bin", sys.executable
     put(binaries / "python3", PYTHON3.format(bin=binaries, python=python))
     put(binaries / "environment" / "python", f'#!/bin/sh\nexec "{python}" "$@"\n')
     put(binaries / "environment" / "pip", "#!/bin/sh\n")
-    put(binaries / "environment" / "attcem", ATTCEM.format(root=ROOT, python=python))
+    put(binaries / "environment" / "attcem", ATTCEM.format(server=server, python=python))
     put(binaries / "environment" / "activate", ACTIVATE)
     for name in ("Makefile", "pyproject.toml", "constraints.txt"):
         put(tmp_path / "origin" / name, (ROOT / name).read_text())

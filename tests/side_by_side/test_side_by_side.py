@@ -38,7 +38,7 @@ def trained(tmp_path_factory, fashion):
 
 
 @pytest.fixture
-def audited(trained, tmp_path, monkeypatch):
+def audited(forked, trained, tmp_path, monkeypatch):
     """Audit a copy of the run with some attacks, alone or not."""
     monkeypatch.setattr(side_by_side, "HELPER", [sys.executable, "-m", "tests.side_by_side.helper"])
 
@@ -94,7 +94,7 @@ def test_one_of_many_processes_attacks_by_itself(trained, monkeypatch, tmp_path)
 
 
 @pytest.mark.parametrize("command", [["audit"], ["run", "--resume"]])
-def test_ctrl_c_leaves_no_process(command, trained, tmp_path):
+def test_ctrl_c_leaves_no_process(command, forked, trained, tmp_path):
     shutil.copytree(trained, tmp_path / "run")
     line = [sys.executable, "-m", "tests.side_by_side.command", *command, str(tmp_path / "run"), "--jobs", "2"]
     with subprocess.Popen(

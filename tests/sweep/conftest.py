@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from attcem.cli import main
+from tests.forked import forking
 from tests.sweep.made import write_tiny
 
 SEEDS = ["--seeds", "0", "1"]
@@ -18,5 +19,6 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def undisturbed(tiny: Path) -> Path:
     out = tiny.parent / "undisturbed"
-    assert main(["sweep", str(tiny), *SEEDS, "--jobs", "2", "--out", str(out)]) == 0
+    with forking():
+        assert main(["sweep", str(tiny), *SEEDS, "--jobs", "2", "--out", str(out)]) == 0
     return out

@@ -65,16 +65,16 @@ def wait_until(condition: Callable[[], Any]) -> Any:
 def processes(out: Path) -> list[int]:
     """The processes that are at work on runs of a sweep, by the last line in each log that names one."""
     named = [re.findall(r"process (\d+) on", log.read_text()) for log in out.glob(f"*/{LOG}")]
-    return [int(numbers[-1]) for numbers in named if numbers and is_worker(int(numbers[-1]))]
+    return [int(numbers[-1]) for numbers in named if numbers and is_alive(int(numbers[-1]))]
 
 
-def is_worker(number: int) -> bool:
-    """Whether a process is alive, and a worker of a sweep."""
+def is_alive(number: int) -> bool:
+    """Whether there is such a process, which has not ended yet."""
     try:
-        command, status = Path(f"/proc/{number}/cmdline").read_text(), Path(f"/proc/{number}/stat").read_text()
+        status = Path(f"/proc/{number}/stat").read_text()
     except OSError:
         return False
-    return "attcem.sweep.worker" in command and status.rpartition(")")[2].split()[0] != "Z"
+    return status.rpartition(")")[2].split()[0] != "Z"
 
 
 def events(out: Path) -> int:

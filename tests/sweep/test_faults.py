@@ -17,12 +17,12 @@ from attcem.cli import main
 from attcem.sweep.driver import DAMAGED, LOCK
 from attcem.sweep.perform import LOG
 from tests.sweep.conftest import SEEDS
-from tests.sweep.made import content, events, is_worker, kill, processes, start, wait_until
+from tests.sweep.made import content, events, is_alive, kill, processes, start, wait_until
 
 VICTIMS = ["worker", "worker", "driver", "worker", "worker", "driver", "worker", "worker", "driver", "worker"]
 
 
-def test_ten_kills_change_nothing(tiny, undisturbed, tmp_path):
+def test_ten_kills_change_nothing(forked, tiny, undisturbed, tmp_path):
     """Of workers and drivers, each after a seeded number of further epochs, attacks or results; then completed."""
     rng = random.Random(0)
     victims = list(VICTIMS)
@@ -55,7 +55,7 @@ def disturb(tiny: Path, out: Path, victims: list[str], rng: random.Random) -> bo
         kill(driver.pid if victim == "driver" else rng.choice(working))
         if victim == "driver":
             driver.communicate()
-            wait_until(lambda working=working: not any(map(is_worker, working)))  # none outlives it
+            wait_until(lambda working=working: not any(map(is_alive, working)))  # none outlives it
             return False
     driver.communicate()
     return True
@@ -68,7 +68,7 @@ def test_an_interrupt_ends_everything_and_says_how_to_go_on(tiny, tmp_path):
     driver.send_signal(signal.SIGINT)
     said, _ = driver.communicate()
     assert driver.returncode == 1 and "--resume" in said
-    wait_until(lambda: not is_worker(worker))
+    wait_until(lambda: not is_alive(worker))
 
 
 def test_finished_runs_are_not_repeated_and_a_second_sweep_needs_resume(tiny, undisturbed, capsys):
@@ -80,7 +80,7 @@ def test_finished_runs_are_not_repeated_and_a_second_sweep_needs_resume(tiny, un
     assert {path: path.stat().st_mtime_ns for path in undisturbed.rglob("*") if path.name != LOCK} == before
 
 
-def test_a_result_that_is_not_whole_is_made_again_from_its_checkpoint(tiny, undisturbed, tmp_path):
+def test_a_result_that_is_not_whole_is_made_again_from_its_checkpoint(forked, tiny, undisturbed, tmp_path):
     out = tmp_path / "out"
     shutil.copytree(undisturbed, out)
     result = sorted(out.glob("*/result.json"))[0]
@@ -94,7 +94,7 @@ def test_a_result_that_is_not_whole_is_made_again_from_its_checkpoint(tiny, undi
     assert "epoch" not in (result.parent / LOG).read_text().rpartition("process ")[2]
 
 
-def test_a_damaged_checkpoint_is_one_failed_run_with_its_cause(tiny, undisturbed, tmp_path, capsys):
+def test_a_damaged_checkpoint_is_one_failed_run_with_its_cause(forked, tiny, undisturbed, tmp_path, capsys):
     out = tmp_path / "out"
     shutil.copytree(undisturbed, out)
     result = sorted(out.glob("*/result.json"))[0]
@@ -108,7 +108,7 @@ def test_a_damaged_checkpoint_is_one_failed_run_with_its_cause(tiny, undisturbed
 
 
 def test_a_full_disk_leaves_nothing_half_written_and_the_sweep_completes_when_there_is_room(
-    tiny, undisturbed, tmp_path, capsys
+    forked, tiny, undisturbed, tmp_path, capsys
 ):
     out = tmp_path / "out"
     with files_of_at_most(8_000):
@@ -133,7 +133,7 @@ def files_of_at_most(size: int) -> Iterator[None]:
         signal.signal(signal.SIGXFSZ, handler)
 
 
-def test_a_run_that_diverges_fails_alone(tiny, tmp_path, capsys):
+def test_a_run_that_diverges_fails_alone(forked, tiny, tmp_path, capsys):
     grid = tmp_path / "grid.yaml"
     grid.write_text(tiny.read_text().partition("runs:")[0] + "runs: [{}, {train.lr: 1.0e+30}]")
     assert main(["sweep", str(grid), "--jobs", "2", "--out", str(tmp_path / "out")]) == 1

@@ -29,11 +29,13 @@ def two_nodes(monkeypatch) -> Iterator[str]:
         cluster.shutdown()
 
 
-def test_two_nodes_give_the_files_of_local_processes(two_nodes, tiny, undisturbed, tmp_path, capsys):
-    out = tmp_path / "out"
-    assert main(["sweep", str(tiny), *SEEDS, "--engine", "ray", "--address", two_nodes, "--out", str(out)]) == 0
+def test_two_nodes_give_the_files_of_local_processes(two_nodes, tiny, tmp_path, capsys):
+    """Neither engine's processes are forks of this one: they are started as a user's are."""
+    sweep, local, out = ["sweep", str(tiny), *SEEDS], tmp_path / "local", tmp_path / "out"
+    assert main([*sweep, "--engine", "ray", "--address", two_nodes, "--out", str(out)]) == 0
     assert "2 at a time" in capsys.readouterr().err
-    assert content(out) == content(undisturbed)
+    assert main([*sweep, "--jobs", "2", "--out", str(local)]) == 0
+    assert content(out) == content(local)
     assert os.environ.get("RAY_ADDRESS") is None
 
 

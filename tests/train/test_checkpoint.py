@@ -17,26 +17,9 @@ from attcem.models import build_split, split
 from attcem.train import fit, read_state, read_tensors
 from tests.probes import Scaled
 
-RUN = """
-import signal, sys, torch
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a background shell may have it ignored
-from tests.conftest import shrink
-from tests.probes import Scaled
-from attcem.data import load_data
-from attcem.defences import Noise
-from attcem.models import split
-from attcem.train import fit
-torch.set_num_threads(1)
-data = shrink(load_data("fashion"), private=1280, validation=100, public=100, test=100)
-torch.manual_seed(0)
-model = split("vgg11_bn", data=data, cut=4, bottleneck=8, width=0.125)
-fit(model, Noise(0.1) + Scaled(lam=0.1), data, epochs=6, out=sys.argv[1], resume=True)
-"""
-
 
 def start(out: Path) -> subprocess.Popen:
-    root = Path(__file__).parents[2]
-    return subprocess.Popen([sys.executable, "-c", RUN, str(out)], cwd=root, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen([sys.executable, "-m", "tests.train.training", str(out)], stderr=subprocess.PIPE, text=True)
 
 
 def best_tensors(out: Path) -> dict[str, torch.Tensor]:
@@ -55,7 +38,7 @@ def kill_after_epochs(out: Path, epochs: int, how: signal.Signals) -> None:
     assert not json.loads(state.read_text())["finished"], "it finished before it could be killed"
 
 
-def test_killed_and_interrupted_runs_resume_to_bit_identical_weights(tmp_path):
+def test_killed_and_interrupted_runs_resume_to_bit_identical_weights(forked, tmp_path):
     whole = start(tmp_path / "whole")
     assert whole.wait(300) == 0, whole.stderr.read()
     broken = tmp_path / "broken"

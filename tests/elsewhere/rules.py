@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tests.stand_in import ELSEWHERE, NAME, elsewhere
+from tests.elsewhere.stand_in import ELSEWHERE, NAME, elsewhere
 
 HERE = torch.arange(3.0)
 
