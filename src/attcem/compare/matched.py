@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from attcem.compare.curves import Curve, Span, curves_of
+from attcem.compare.flags import summarise_flags
 from attcem.compare.rows import Contrast, Row, notes, verdict
 from attcem.compare.settings import UNDEFENDED, check_comparable, links
 from attcem.metrics import METRICS
@@ -189,12 +189,4 @@ def _row(
 def _flags(runs: Sequence[Result], curves: Sequence[Curve]) -> tuple[str, ...]:
     """Every flag once, with whom it concerns."""
     owners = {id(run): curve.name for curve in curves for run in curve.own}
-    total = Counter(owners.get(id(run), UNDEFENDED) for run in runs)
-    raised: dict[str, Counter[str]] = {}
-    for run in runs:
-        for flag in run.flags:
-            raised.setdefault(flag, Counter())[owners.get(id(run), UNDEFENDED)] += 1
-    return tuple(
-        f"{flag} ({', '.join(f'{name}: {times} of {total[name]} runs' for name, times in seen.items())})"
-        for flag, seen in raised.items()
-    )
+    return summarise_flags((owners.get(id(run), UNDEFENDED), run.flags) for run in runs)
