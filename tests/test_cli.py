@@ -1,6 +1,7 @@
 """What a user types, what comes back, and with which exit code."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 import torch
 import yaml
 
+import attcem
 from attcem.cli import main
 
 TINY = """\
@@ -274,3 +276,24 @@ def test_interrupting_a_run_says_how_to_go_on(tiny, capsys, monkeypatch, tmp_pat
     monkeypatch.setattr(loop.Training, "train", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     assert main(["run", str(tiny), "--out", str(tmp_path / "r")]) == 1
     assert f"attcem run {tmp_path / 'r'} --resume" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("line", [["list"], ["--help"], ["run", "--help"]])
+def test_a_closed_pipe_is_no_error(line, forked):
+    read, write = os.pipe()
+    os.close(read)
+    with subprocess.Popen([sys.executable, "-m", "attcem", *line], stdout=write, stderr=subprocess.PIPE) as command:
+        os.close(write)
+        assert command.communicate()[1] == b"" and command.returncode == 0
+
+
+def test_the_version_is_told(capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["--version"])
+    assert end.value.code == 0 and capsys.readouterr().out == f"attcem {attcem.__version__}\n"
+
+
+def test_another_system_is_told_what_it_lacks():
+    line = "import os; os.name = 'nt'; import attcem"
+    done = subprocess.run([sys.executable, "-c", line], capture_output=True, text=True)
+    assert done.returncode == 1 and done.stderr.endswith("on Windows, install it inside WSL\n")

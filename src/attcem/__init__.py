@@ -1,7 +1,11 @@
 """attcem: train, attack and ship split neural networks whose cloud half cannot reconstruct what the device saw."""
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+if os.name != "posix":
+    raise ImportError("attcem needs Linux or macOS (fcntl, resource): on Windows, install it inside WSL")
 
 if TYPE_CHECKING:
     from attcem.assess import audit

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from attcem import __version__
 from attcem.configfile import UsageError, experiment_parser, explain, parse_experiment
 from attcem.listing import LISTS, find_file, is_sweep, preset_paths, print_list, sweep_paths
 from attcem.options import (
@@ -24,7 +25,7 @@ from attcem.options import (
     sweep_options,
     tune_options,
 )
-from attcem.terminal import tell
+from attcem.terminal import allow_closed_pipe, tell
 
 if TYPE_CHECKING:
     from attcem.types import Result
@@ -239,6 +240,7 @@ SETTABLE = (run, sweep, tune)
 def build_parser() -> Parser:
     """All commands and their options."""
     parser = Parser(prog="attcem", description=__import__("attcem").__doc__)
+    parser.add_argument("--version", action="version", version=f"attcem {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
 
     def command(
@@ -269,14 +271,15 @@ def build_parser() -> Parser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; 0 done, 1 failed, 2 wrong usage."""
     try:
-        parser = build_parser()
-        options, rest = parser.parse_known_args(arguments)
-        if not getattr(options, "call", None):
-            parser.print_help()
-            return 2
-        if rest and options.call not in SETTABLE:
-            options.parser.error(f"unrecognized arguments: {rest[0]}")
-        options.call(options, rest)
+        with allow_closed_pipe():
+            parser = build_parser()
+            options, rest = parser.parse_known_args(arguments)
+            if not getattr(options, "call", None):
+                parser.print_help()
+                return 2
+            if rest and options.call not in SETTABLE:
+                options.parser.error(f"unrecognized arguments: {rest[0]}")
+            options.call(options, rest)
     except UsageError as error:
         tell(f"attcem: {error}", file=sys.stderr)
         return 2

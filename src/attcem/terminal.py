@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TextIO
 
 from attcem.escaping import in_terminal
@@ -11,3 +15,15 @@ def tell(*lines: object, file: TextIO | None = None) -> None:
     """Print every argument on a line of its own."""
     for line in lines:
         print(in_terminal(str(line)), file=file)
+
+
+@contextmanager
+def allow_closed_pipe() -> Iterator[None]:
+    """End quietly when nobody reads on, as in `attcem list | head`."""
+    try:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing is left to fail at exit
