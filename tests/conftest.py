@@ -47,6 +47,12 @@ def same_random_numbers() -> None:
     torch.manual_seed(0)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_fixture_setup() -> None:
+    """Nor does what several tests share depend on the tests that ran before them in this process."""
+    torch.manual_seed(0)
+
+
 @pytest.fixture(autouse=True)
 def shapes_are_checked() -> None:
     tests.typecheck.begin()
