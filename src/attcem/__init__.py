@@ -9,7 +9,7 @@ if os.name != "posix":
 
 if TYPE_CHECKING:
     from attcem.assess import audit
-    from attcem.attacks import ATTACKS
+    from attcem.attacks import ATTACKS, Attack, Reconstruction
     from attcem.config import Experiment
     from attcem.data import DATASETS, load_data
     from attcem.defences import DEFENCES, Chain, Defence, Noise, create_defence
@@ -23,7 +23,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "attcem.assess": ["audit"],
-    "attcem.attacks": ["ATTACKS"],
+    "attcem.attacks": ["ATTACKS", "Attack", "Reconstruction"],
     "attcem.config": ["Experiment"],
     "attcem.data": ["DATASETS", "load_data"],
     "attcem.defences": ["DEFENCES", "Chain", "Defence", "Noise", "create_defence"],
@@ -39,12 +39,14 @@ __all__ = [
     "BACKBONES",
     "DATASETS",
     "DEFENCES",
+    "Attack",
     "Batch",
     "Chain",
     "Defence",
     "Experiment",
     "Images",
     "Noise",
+    "Reconstruction",
     "Result",
     "Split",
     "View",

@@ -39,6 +39,7 @@ def audit(
     data: Data,
     config: AuditConfig | None = None,
     *,
+    attacks: Mapping[str, Attack] | None = None,
     experiment: dict[str, Any] | None = None,
     keep: str | Path | None = None,
     progress: bool = True,
@@ -46,14 +47,15 @@ def audit(
 ) -> Result:
     """Attack a trained split network with a suite, score every image, and say how much leaks at what accuracy.
 
-    This is the only place that looks at `data.test`. `options` are fields of AuditConfig; `experiment` is the
+    This is the only place that looks at `data.test`. `attacks` of your own run beside those of the suite, or alone
+    with suite="none". `options` are fields of AuditConfig; `experiment` is the
     configuration to record, made from the arguments if not given. With a folder to `keep` finished attacks in, an
     interrupted audit goes on after them. Attacks and evaluator work where the model lies; pictures are scored,
     and bounds computed, on the CPU.
     """
     config = with_options(config or AuditConfig(), options)
-    suite = look_up("suite", config.suite, SUITES)
-    attacks, skipped = allowed(suite.attacks, look_up("threat model", config.threat, GRANTS))
+    suite = look_up("suite", config.suite, SUITES).beside(attacks or {})
+    able, skipped = allowed(suite.attacks, look_up("threat model", config.threat, GRANTS))
     for name, why in skipped.items():
         say(f"{name}: skipped, {why}", shown=progress)
     with torch.random.fork_rng():
@@ -65,13 +67,13 @@ def audit(
         for name, guess in guesses.items():
             judge.score(name, guess.images)
         finished = Finished(None if keep is None else Path(keep), view, config.seed)
-        guesses |= run_attacks(attacks, view, judge, finished, seed=config.seed, progress=progress)
+        guesses |= run_attacks(able, view, judge, finished, seed=config.seed, progress=progress)
         probes = run_probes(suite.probes, config, view, truth, data, progress)
         promised = promises(model, guard, data) if suite.theory else {}
         by_stage = stages(suite.yardstick, model, guard, data, truth, seed=config.seed, progress=progress)
-    scored = judge.verdict(attacks, data.class_names)
+    scored = judge.verdict(able, data.class_names)
     kept = shown(truth, judge.scores["worst"]["mse"])
-    doubts = adequacy_flags(evidence(attacks, guesses, judge, view, guard, data.classes, accuracy))
+    doubts = adequacy_flags(evidence(able, guesses, judge, view, guard, data.classes, accuracy))
     return Result(
         config=experiment or describe_experiment(model, guard, data, config),
         accuracy=accuracy,
@@ -81,7 +83,7 @@ def audit(
         threat=config.threat,
         skipped=skipped,
         probes=probes,
-        curves=curves(attacks, judge.mean) | ({"stages": by_stage} if by_stage else {}),
+        curves=curves(able, judge.mean) | ({"stages": by_stage} if by_stage else {}),
         labels=[data.class_names[int(y)] for y in truth.y[kept]],
         shown=kept,
         gallery=gallery(truth, guesses, judge.closest, kept),

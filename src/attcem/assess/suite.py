@@ -20,6 +20,8 @@ from attcem.types import Images, Summary, View
 
 def allowed(attacks: Mapping[str, Attack], granted: frozenset[str]) -> tuple[dict[str, Attack], dict[str, str]]:
     """The attacks that can run under a threat model, and why the others cannot."""
+    if not attacks:
+        raise ValueError("there is nothing to attack with: choose another suite, or give attcem.audit(…, attacks=…)")
     lacking = {name: sorted(attack.needs - granted) for name, attack in attacks.items()}
     skipped = {name: f"it needs {' and '.join(lacks)}" for name, lacks in lacking.items() if lacks}
     able = {name: attack for name, attack in attacks.items() if name not in skipped}
@@ -37,7 +39,7 @@ def run_attacks(
     for number, (name, attack) in enumerate(attacks.items(), start=1):
         say(f"attack {number} of {len(attacks)}: {name}", shown=progress)
         started, before = time.perf_counter(), kept.find(name, attack)
-        found[name] = before or attack(view, seed=seed, progress=progress)
+        found[name] = before or checked(name, attack(view, seed=seed, progress=progress), view)
         left -= attack.effort
         if before is not None:
             attack.recall(view, before, seed=seed)
@@ -50,6 +52,28 @@ def run_attacks(
         ahead = f"; about {left * spent / paid / 60:.0f} min left" if paid and number < len(attacks) else ""
         free = judge.mean("mean_image", first=len(found[name].images))
         say(f"{name}: MSE {judge.mean(name):.5f}  (mean image {free:.5f}){after}{ahead}", shown=progress)
+    covered = max(len(found[name].images) for name, attack in attacks.items() if attack.observations == 1)
+    if covered < len(view.targets):
+        raise ValueError(
+            f"no attack guesses more than {covered} of {len(view.targets)} images: audit with images={covered}, or "
+            "beside a suite"
+        )
+    return found
+
+
+def checked(name: str, found: Reconstruction, view: View) -> Reconstruction:
+    """What an attack returned, if it is pictures that can be scored."""
+    shape, most = tuple(view.public[:1].pixels().shape[1:]), len(view.targets)
+    if not isinstance(found, Reconstruction):
+        raise ValueError(f"the attack {name} returned {type(found).__name__}: return attcem.Reconstruction(images)")
+    images = found.images
+    if tuple(images.shape[1:]) != shape or not 0 < len(images) <= most:
+        raise ValueError(
+            f"the attack {name} returned images of shape {tuple(images.shape)}: the first targets, at most {most}, "
+            f"each as {shape}"
+        )
+    if not (images.isfinite().all() and images.min() >= 0 and images.max() <= 1):
+        raise ValueError(f"the attack {name} returned values that are not in [0, 1]: clamp them")
     return found
 
 

@@ -62,9 +62,9 @@ class Attack(ABC):
         """Note what it found before, for attacks that build on it."""
         view.notes["found", self, seed] = found
 
-    @abstractmethod
     def brief(self) -> Attack:
         """The same attack with an effort of seconds: enough against a device that hides nothing."""
+        return self
 
 
 class Probe(ABC):

@@ -74,8 +74,11 @@ def constants(classes: Iterable[type]) -> dict[str, Any]:
 
 
 def modules_behind(classes: Iterable[type]) -> set[str]:
-    """The modules that define classes and their bases, and those of the same package that they import from."""
-    waiting = {base.__module__ for one in classes for base in one.__mro__ if has_settings(base)}
+    """The modules that define classes and their bases, and those of the same package that they import from.
+
+    A class that was typed into a prompt has none.
+    """
+    waiting = {base.__module__ for one in classes for base in one.__mro__ if has_settings(base)} & sys.modules.keys()
     found: set[str] = set()
     while waiting:
         module = waiting.pop()

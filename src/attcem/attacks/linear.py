@@ -29,7 +29,3 @@ class Linear(Attack):
             torch.manual_seed(seed)
             solved = Inversion(Settings(8, 0), view, seed)
         return Reconstruction(solved.invert(view.targets), solved.curve)
-
-    def brief(self) -> Linear:
-        """It is brief."""
-        return self

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from attcem.attacks.base import Attack, Probe
 from attcem.attacks.digest import digest
+from attcem.naming import check_name
 
 RECIPE = 1
 """How the evaluator is made: another number for another recipe, and those made by an older one are not used."""
@@ -32,3 +34,13 @@ class Suite:
     def version(self) -> str:
         """As `standard-2+3f9a2c1b`: results are compared only where all of it agrees."""
         return f"{self.name}-{self.number}+{digest(self)}"
+
+    def beside(self, attacks: Mapping[str, Any]) -> Suite:
+        """The same suite with further attacks; its version tells."""
+        for name, attack in attacks.items():
+            check_name(name)
+            if name in self.attacks:
+                raise ValueError(f"the suite {self.name} has an attack called {name!r}: call yours otherwise")
+            if not isinstance(attack, Attack):
+                raise ValueError(f"{name!r} is {attack!r}, no attack: give an instance of an attcem.Attack")
+        return replace(self, attacks={**self.attacks, **attacks})
