@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from attcem.assess import audit
     from attcem.attacks import ATTACKS, Attack, Reconstruction
     from attcem.config import Experiment
-    from attcem.data import DATASETS, load_data
+    from attcem.data import DATASETS, load_data, make_data
     from attcem.defences import DEFENCES, Chain, Defence, Noise, create_defence
     from attcem.experiment import load_run, run
     from attcem.models import BACKBONES, Split
@@ -25,7 +25,7 @@ _HOMES = {
     "attcem.assess": ["audit"],
     "attcem.attacks": ["ATTACKS", "Attack", "Reconstruction"],
     "attcem.config": ["Experiment"],
-    "attcem.data": ["DATASETS", "load_data"],
+    "attcem.data": ["DATASETS", "load_data", "make_data"],
     "attcem.defences": ["DEFENCES", "Chain", "Defence", "Noise", "create_defence"],
     "attcem.experiment": ["load_run", "run"],
     "attcem.models": ["BACKBONES", "Split", "split"],
@@ -56,6 +56,7 @@ __all__ = [
     "fit",
     "load_data",
     "load_run",
+    "make_data",
     "run",
     "split",
 ]

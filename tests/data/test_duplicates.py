@@ -32,7 +32,11 @@ GROUPS = [0, 1, 2, 3, 4, 2, 6, 2, 8, 9, 10, 11, 0]
 
 
 def test_a_group_is_known_by_its_first_picture(source):
-    assert duplicate_groups(source).tolist() == GROUPS
+    assert groups_of(source).tolist() == GROUPS
+
+
+def groups_of(source, cache=None):
+    return duplicate_groups([source.x_train, source.x_test], source.labels, cache)
 
 
 def search_twice(source, cache, monkeypatch):
@@ -40,16 +44,16 @@ def search_twice(source, cache, monkeypatch):
     searches = []
     near_pairs = duplicates.near_pairs
     monkeypatch.setattr(duplicates, "near_pairs", lambda *given: searches.append(1) or near_pairs(*given))
-    return duplicate_groups(source, cache).tolist(), bool(searches)
+    return groups_of(source, cache).tolist(), bool(searches)
 
 
 def test_the_second_load_need_not_search(source, tmp_path, monkeypatch):
-    duplicate_groups(source, tmp_path)
+    groups_of(source, tmp_path)
     assert search_twice(source, tmp_path, monkeypatch) == (GROUPS, False)
 
 
 def test_other_pixels_are_searched_anew(source, tmp_path, monkeypatch):
-    duplicate_groups(source, tmp_path)
+    groups_of(source, tmp_path)
     source.x_train[5, 0, 0] ^= 128
     assert search_twice(source, tmp_path, monkeypatch)[1]
 
@@ -69,7 +73,7 @@ def test_other_pixels_are_searched_anew(source, tmp_path, monkeypatch):
     ],
 )
 def test_a_damaged_cache_is_ignored_and_mended(damage, source, tmp_path, monkeypatch):
-    duplicate_groups(source, tmp_path)
+    groups_of(source, tmp_path)
     (file,) = (tmp_path / "duplicates").iterdir()
     damage(file)
     assert search_twice(source, tmp_path, monkeypatch) == (GROUPS, True)
@@ -79,4 +83,4 @@ def test_a_damaged_cache_is_ignored_and_mended(damage, source, tmp_path, monkeyp
 
 def test_a_cache_that_cannot_be_written_is_no_error(source, tmp_path):
     (tmp_path / "cache").write_text("a file where the folder should be")
-    assert duplicate_groups(source, tmp_path / "cache").tolist() == GROUPS
+    assert groups_of(source, tmp_path / "cache").tolist() == GROUPS

@@ -53,8 +53,10 @@ def sources(draw_from):
 @given(source=sources(), seed=st.integers(0, 2**32), public=st.floats(0.05, 0.95))
 def test_every_image_is_in_one_part_or_dropped_and_groups_stay_together(source, seed, public):
     labels, group, tested = source
+    alone = group.max() + 1 + np.arange(len(labels) + tested - len(group))
+    group, given = np.concatenate([group, alone]), {"test": tested} if tested else {}
     fractions = FRACTIONS | {"public": public}
-    indices, dropped = draw(labels, group, tested, seed, fractions)
+    indices, dropped = draw(labels, group, given, seed, fractions)
     together = np.concatenate(list(indices.values()))
     assert len(set(together.tolist())) == len(together) == len(labels) + tested - dropped
     home: dict[int, set[str]] = {}
@@ -64,7 +66,7 @@ def test_every_image_is_in_one_part_or_dropped_and_groups_stay_together(source, 
     assert all(len(keys) == 1 for keys in home.values())
     missing = set(range(len(labels))) - set(together.tolist())
     assert {int(group[index]) for index in missing} <= set(group[len(labels) :].tolist())
-    assert fingerprint(draw(labels, group, tested, seed, fractions)[0]) == fingerprint(indices)
+    assert fingerprint(draw(labels, group, given, seed, fractions)[0]) == fingerprint(indices)
     assert {key: set(part.tolist()) for key, part in indices.items()} == drawn_by_hand(
         labels.tolist(), group.tolist(), tested, seed, fractions
     )
@@ -77,7 +79,7 @@ def test_every_piece_of_a_row_gets_a_group(sizes, shares):
 
 def test_shares_are_met_in_every_class():
     labels = np.repeat([0, 1], [100, 1000])
-    indices, _ = draw(labels, None, 0, 0, FRACTIONS)
+    indices, _ = draw(labels, None, {}, 0, FRACTIONS)
     counts = {key: np.bincount(labels[part]).tolist() for key, part in indices.items()}
     assert counts == {"test": [20, 200], "public": [20, 200], "validation": [6, 60], "private": [54, 540]}
 
@@ -154,5 +156,5 @@ def test_given_groups_and_duplicates_are_joined():
 
 def test_without_duplicates_the_draw_is_that_of_the_labels_alone():
     data = partition(source(80), "own", seed=5)
-    assert data.draw["sha256"] == fingerprint(draw(np.arange(80) % 2, None, 0, 5, FRACTIONS)[0])
+    assert data.draw["sha256"] == fingerprint(draw(np.arange(80) % 2, None, {}, 5, FRACTIONS)[0])
     assert data.draw["duplicates"] == 0

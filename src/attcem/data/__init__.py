@@ -1,9 +1,14 @@
 """Data sets: one file each, and one line in the table below; every one is drawn into four disjoint parts."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from attcem.data.cifar import CIFAR10, CIFAR100
+from attcem.data.collect import collect, relabel
 from attcem.data.entry import Entry, Given, Request
 from attcem.data.facescrub import FACESCRUB
 from attcem.data.fashion import FASHION
@@ -14,7 +19,7 @@ from attcem.data.source import Source
 from attcem.data.tinyimagenet import TINYIMAGENET
 from attcem.naming import look_up
 
-__all__ = ["DATASETS", "Data", "default_root", "get_data", "load_data"]
+__all__ = ["DATASETS", "Data", "default_root", "get_data", "load_data", "make_data"]
 
 DATASETS: dict[str, Entry] = {
     "fashion": FASHION,
@@ -49,6 +54,34 @@ def load_data(
     folder = _folder(root)
     source = look_up("data set", key, DATASETS).read(key, path, folder)
     return partition(source, name, seed=seed, public=public, validation=validation, test=test, cache=folder)
+
+
+def make_data(
+    train: Any,
+    *,
+    test: Any = 0.2,
+    public: Any = 0.25,
+    validation: Any = 0.1,
+    group: Any = None,
+    class_names: Sequence[str] = (),
+    name: str = "own",
+    seed: int = 0,
+) -> Data:
+    """Data of your own in four parts: `train` is drawn into those that are shares, the others are used as given.
+
+    Pictures come as `(images, labels)`, as a torch Dataset or DataLoader of such pairs, or as a Hugging Face dataset:
+    uint8 or floats in [0,1], channels first or last. Classes are numbered anew where they have no names: labels 5, 7
+    and 9 are three. `group`, one value per picture of `train`, keeps together what belongs together.
+    """
+    shares = {"test": test, "public": public, "validation": validation}
+    given = {key: value for key, value in shares.items() if not isinstance(value, int | float)}
+    parts, names = relabel({key: collect(value, key) for key, value in {"train": train, **given}.items()}, class_names)
+    drawn_from, held = parts.pop("train"), parts.pop("test", None)
+    x_test, y_test = (None, None) if held is None else (held.x, held.y)
+    together = None if group is None else np.asarray(group)
+    source = Source(drawn_from.x, drawn_from.y, x_test, y_test, together, names)
+    drawn = {key: float(value) for key, value in shares.items() if key not in given}
+    return partition(source, name, seed=seed, cache=default_root(), given=parts, **drawn)
 
 
 def get_data(

@@ -5,29 +5,28 @@ from __future__ import annotations
 import hashlib
 import zipfile
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from attcem.data.near_duplicates import RECIPE, near_pairs
-from attcem.data.source import Source
 from attcem.files import replacing
 
 DAMAGED = (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile, zlib.error)
 
 
-def duplicate_groups(source: Source, cache: Path | None = None) -> np.ndarray:
-    """One number per picture, training then test: the position of the first picture that it equals or resembles."""
-    parts = [source.x_train] if source.x_test is None else [source.x_train, source.x_test]
+def duplicate_groups(parts: Sequence[np.ndarray], labels: np.ndarray, cache: Path | None = None) -> np.ndarray:
+    """One number per picture of all parts in turn: the position of the first picture that it equals or resembles."""
     digests = np.array([hashlib.blake2b(image, digest_size=16).digest() for part in parts for image in part], "V16")
-    key = hashlib.sha256(f"{RECIPE} {source.x_train.shape[1:]}\n".encode() + digests.tobytes()).hexdigest()
+    key = hashlib.sha256(f"{RECIPE} {parts[0].shape[1:]}\n".encode() + digests.tobytes()).hexdigest()
     file = cache / "duplicates" / f"{key[:32]}.npz" if cache else None
     known = _read(file, len(digests)) if file else None
     if known is not None:
         return known
     _, first, same = np.unique(digests, return_index=True, return_inverse=True)
     distinct = np.sort(first)
-    near = distinct[near_pairs(np.concatenate(parts)[distinct], source.labels[distinct])]
+    near = distinct[near_pairs(np.concatenate(parts)[distinct], labels[distinct])]
     groups = join(len(digests), np.stack([np.arange(len(digests)), first[same]], axis=1), near)
     if file:
         _write(file, groups)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from attcem.data.collect import Pictures
 from attcem.data.duplicates import duplicate_groups, join
 from attcem.data.source import Source
 from attcem.types import Images
@@ -54,23 +55,26 @@ def partition(
     validation: float = 0.1,
     test: float = 0.2,
     cache: Path | None = None,
+    given: Mapping[str, Pictures] | None = None,
 ) -> Data:
-    """Draw the four parts; an official test set stays as it is, otherwise `test` is the share drawn for it.
+    """Draw the four parts; a `given` one, as an official test set, stays as it is, the others are shares of the rest.
 
-    `public` is the share of the remaining images that the attacker gets, `validation` that of what then remains.
-    Exact and near duplicates stay on one side; those of an official test image are dropped. The folder `cache` keeps
-    which images are duplicates, as the search takes time.
+    `test` is the share of the training images drawn for it, `public` that of what remains, for the attacker,
+    `validation` that of what then remains. Exact and near duplicates stay on one side: images that match one of a
+    given part are dropped. The folder `cache` keeps which images are duplicates, as the search takes time.
     """
+    fixed = given_parts(source, given or {})
     fractions = {"test": test, "public": public, "validation": validation}
     for key, fraction in fractions.items():
         if not 0 < fraction < 1:
             raise ValueError(f"{key}={fraction} is not between 0 and 1: give a share, such as {key}=0.2")
     if seed < 0:
         raise ValueError(f"seed={seed} is negative: give 0 or more")
-    official = source.y_test is not None
-    found = duplicate_groups(source, cache)
-    tested = len(source.labels) - len(source.y_train)
-    indices, dropped = draw(source.y_train, _joined(found, source.group), tested, seed, fractions)
+    everything = {"train": Pictures(source.x_train, source.y_train), **fixed}
+    labels = np.concatenate([part.y for part in everything.values()])
+    found = duplicate_groups([part.x for part in everything.values()], labels, cache)
+    sizes = {key: len(part.y) for key, part in fixed.items()}
+    indices, dropped = draw(source.y_train, _joined(found, source.group), sizes, seed, fractions)
     for key in PARTITIONS:
         if not len(indices[key]):
             raise ValueError(
@@ -79,31 +83,49 @@ def partition(
             )
     record = {
         "seed": seed,
-        "fractions": fractions | ({"test": None} if official else {}),
+        "fractions": fractions | dict.fromkeys(fixed),
         "sizes": {key: len(indices[key]) for key in PARTITIONS},
         "duplicates": int((np.bincount(found)[found] > 1).sum()),
         "dropped": dropped,
         "sha256": fingerprint(indices),
     }
-    parts = {key: _images(source, indices[key]) for key in PARTITIONS}
+    starts = dict(zip(everything, np.cumsum([0, *(len(part.y) for part in everything.values())]), strict=False))
+    parts = {key: _images(everything, starts, key, indices[key]) for key in PARTITIONS}
     return Data(name=name, **parts, class_names=source.class_names, draw=record)
 
 
+def given_parts(source: Source, given: Mapping[str, Pictures]) -> dict[str, Pictures]:
+    """What is not drawn: the source's own test set, and the parts that a user gives; images of one size."""
+    official = {}
+    if source.x_test is not None and source.y_test is not None:
+        official["test"] = Pictures(source.x_test, source.y_test)
+    for key, part in given.items():
+        if part.x.shape[1:] != source.x_train.shape[1:]:
+            sizes = f"{part.x.shape[1:]}, the training images {source.x_train.shape[1:]}"
+            raise ValueError(f"{key} has images of {sizes}: resize one of them so that they agree")
+    return official | {key: given[key] for key in ("validation", "public") if key in given}
+
+
 def draw(
-    labels: np.ndarray, group: np.ndarray | None, tested: int, seed: int, fractions: dict[str, float]
+    labels: np.ndarray, group: np.ndarray | None, given: Mapping[str, int], seed: int, fractions: dict[str, float]
 ) -> tuple[Indices, int]:
-    """Indices of each part, in random order, and how many training images were dropped.
+    """Indices of each part, in random order, and how many images were dropped; `given` are sizes of parts not drawn.
 
     One random key per image orders everything. The key of a group is that of its first image, its class that
     image's label. Each class is a row of groups ordered by key and cut into test | public | validation | private.
-    Raw PCG64 bits are used because numpy promises them for ever, which it does not for its shuffles.
+    Raw PCG64 bits are used because numpy promises them for ever, which it does not for its shuffles. What was given
+    stays as it is, but for duplicates of a part given before it.
     """
     count = len(labels)
     keys = np.random.PCG64(seed).random_raw(count)
-    group = np.arange(count) if group is None else group
-    official = np.arange(count, count + tested)
+    group = np.arange(count + sum(given.values())) if group is None else group
+    indices, start = dict[str, np.ndarray](), count
+    for key, size in given.items():
+        whole = np.arange(start, start + size)
+        indices[key] = whole[~np.isin(group[whole], group[count:start])]
+        start += size
     kept = np.flatnonzero(~np.isin(group[:count], group[count:]))
-    names = [key for key in ("test", "public", "validation") if key != "test" or not tested]
+    names = [key for key in ("test", "public", "validation") if key not in given]
 
     _, first, member_of = np.unique(group[kept], return_index=True, return_inverse=True)
     sizes, strata, order = np.bincount(member_of), labels[kept][first], keys[kept][first]
@@ -114,8 +136,8 @@ def draw(
         piece_of[row] = cut(sizes[row], [fractions[key] for key in names])
     shuffled = np.argsort(keys[kept], kind="stable")
     pieces = piece_of[member_of][shuffled]
-    indices = {key: kept[shuffled[pieces == piece]] for piece, key in enumerate([*names, "private"])}
-    return {"test": official} | indices, count - len(kept)
+    indices |= {key: kept[shuffled[pieces == piece]] for piece, key in enumerate([*names, "private"])}
+    return indices, start - sum(map(len, indices.values()))
 
 
 def _joined(found: np.ndarray, given: np.ndarray | None) -> np.ndarray:
@@ -156,11 +178,10 @@ def fingerprint(indices: Indices) -> str:
     return total.hexdigest()
 
 
-def _images(source: Source, indices: np.ndarray) -> Images:
-    """Copy the chosen images, from the training or the test arrays."""
-    count = len(source.y_train)
-    if source.x_test is not None and source.y_test is not None and indices[0] >= count:
-        x, y = source.x_test, source.y_test
-    else:
-        x, y = source.x_train[indices], source.y_train[indices]
+def _images(everything: Mapping[str, Pictures], starts: Mapping[str, int], key: str, indices: np.ndarray) -> Images:
+    """Copy the chosen images of the part that was given, or of the training images; a whole part is not copied."""
+    name = key if key in everything else "train"
+    x, y, _ = everything[name]
+    if len(indices) < len(y) or name == "train":
+        x, y = x[indices - starts[name]], y[indices - starts[name]]
     return Images(torch.from_numpy(x), torch.from_numpy(y))

@@ -1,0 +1,150 @@
+"""Pictures that a user holds, as uint8 arrays: arrays, a torch Dataset or DataLoader, a Hugging Face dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from PIL import Image
+
+COLOURS = (1, 3)
+ADVICE = "give (images, labels), a torch Dataset or DataLoader of such pairs, or a Hugging Face dataset"
+
+
+class Pictures(NamedTuple):
+    """Images, one label each, and the names that the labels count, where they are known."""
+
+    x: np.ndarray
+    """uint8, NHWC."""
+    y: np.ndarray
+    names: tuple[str, ...] = ()
+
+
+def collect(given: Any, part: str) -> Pictures:
+    """Read a collection of any of the forms in ADVICE; errors name the part that it is given for."""
+    try:
+        if isinstance(given, tuple | list) and len(given) == 2 and hasattr(given[0], "shape"):
+            return Pictures(as_pixels(as_array(given[0])), as_labels(given[1]))
+        if hasattr(given, "features") and hasattr(given, "column_names"):
+            return _of_columns(given)
+        if not hasattr(given, "__iter__") and not hasattr(given, "__getitem__"):
+            raise ValueError(f"it is {type(given).__name__}: {ADVICE}")
+        return _of_pairs(_pairs(given))
+    except ValueError as error:
+        raise ValueError(f"{part}: {error}") from None
+
+
+def as_array(values: Any) -> np.ndarray:
+    """An array, a tensor, or a PIL picture as a numpy array."""
+    if isinstance(values, Image.Image):
+        return np.asarray(values if values.mode == "L" else values.convert("RGB"))
+    return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
+
+
+def as_pixels(x: np.ndarray) -> np.ndarray:
+    """Many pictures as NHWC uint8; anything that could be misread is refused."""
+    if x.ndim == 3:
+        x = x[..., None]
+    if x.ndim != 4 or 0 in x.shape:
+        raise ValueError(f"images have shape {x.shape}: give (n, height, width) or four axes, channels first or last")
+    first, last = x.shape[1] in COLOURS, x.shape[3] in COLOURS
+    if first == last:
+        what = "both the second and the last axis could be" if first else "no axis is"
+        raise ValueError(f"images have shape {x.shape}: {what} the 1 or 3 channels; give (n, height, width, channels)")
+    return as_bytes(x.transpose(0, 2, 3, 1) if first else x)
+
+
+def as_bytes(x: np.ndarray) -> np.ndarray:
+    """Pixels from 0 to 255; floats must lie in [0, 1], whole numbers in 0 to 255."""
+    if x.dtype == np.uint8:
+        return np.ascontiguousarray(x)
+    if x.dtype.kind not in "fiu":
+        raise ValueError(f"images are {x.dtype}: give uint8 from 0 to 255, or floats in [0, 1]")
+    low, high = x.min(), x.max()
+    most = 1 if x.dtype.kind == "f" else 255
+    if not (low >= 0 and high <= most):
+        raise ValueError(
+            f"{x.dtype} images have values from {low:g} to {high:g}, not 0 to {most}: leave out normalisation "
+            "(it belongs into the network), and give floats in [0, 1] or uint8"
+        )
+    if most == 255:
+        return x.astype(np.uint8)
+    return np.concatenate([np.rint(part * 255).astype(np.uint8) for part in np.array_split(x, max(1, len(x) // 1024))])
+
+
+def as_labels(y: Any) -> np.ndarray:
+    """One whole number for each picture."""
+    labels = as_array(y)
+    if labels.dtype.kind not in "iu" or labels.ndim != 1:
+        raise ValueError(f"labels are {labels.dtype} of shape {labels.shape}: give one whole number for each image")
+    return labels.astype(np.int64)
+
+
+def _pairs(given: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Batches of images and labels, from single pairs or from a loader's batches."""
+    batched = hasattr(given, "dataset") and hasattr(given, "batch_size") and given.batch_size is not None
+    for item in _items(given):
+        if not isinstance(item, tuple | list) or len(item) < 2:
+            raise ValueError(f"an item is {type(item).__name__}, not a pair of image and label: {ADVICE}")
+        x, y = as_array(item[0]), as_array(item[1])
+        yield (x, y) if batched else (x[None], y[None] if y.ndim == 0 else y)
+
+
+def _items(given: Any) -> Iterable[Any]:
+    """Every item once; a Dataset need not stop iterating by itself, but knows its length."""
+    if hasattr(given, "__len__") and hasattr(given, "__getitem__") and not isinstance(given, Sequence):
+        return (given[index] for index in range(len(given)))
+    return given
+
+
+def _of_columns(given: Any) -> Pictures:
+    """The column of pictures and that of labels, told by what is in them."""
+    if not len(given):
+        raise ValueError("it is empty")
+    first, features = given[0], given.features
+    images = [name for name, value in first.items() if isinstance(value, Image.Image) or np.ndim(value) >= 2]
+    labels = [name for name in first if getattr(features[name], "names", None)] or [
+        name for name, value in first.items() if isinstance(value, int | np.integer)
+    ]
+    if len(images) != 1 or len(labels) != 1:
+        raise ValueError(
+            f"columns {', '.join(first)}: one must hold pictures and one class labels, found {images} and {labels}; "
+            "keep two with select_columns"
+        )
+    image, label = images[0], labels[0]
+    rows = (given[index] for index in range(len(given)))
+    found = _of_pairs((as_array(row[image])[None], np.asarray(row[label])[None]) for row in rows)
+    return found._replace(names=tuple(getattr(features[label], "names", None) or ()))
+
+
+def _of_pairs(pairs: Iterable[tuple[np.ndarray, np.ndarray]]) -> Pictures:
+    """One array of all pictures; grey ones among coloured ones get three equal channels."""
+    parts: list[np.ndarray] = []
+    labels: list[np.ndarray] = []
+    for x, y in pairs:
+        pixels = as_pixels(x)
+        if parts and pixels.shape[1:3] != parts[0].shape[1:3]:
+            one, other = ("×".join(map(str, part.shape[1:3])) for part in (parts[0], pixels))
+            raise ValueError(f"images of {one} and of {other} pixels: resize all to one size")
+        parts.append(pixels)
+        labels.append(as_labels(y))
+    if not parts:
+        raise ValueError("it is empty")
+    colours = max(part.shape[3] for part in parts)
+    same = [np.repeat(part, colours // part.shape[3], axis=3) for part in parts]
+    return Pictures(np.concatenate(same), np.concatenate(labels))
+
+
+def relabel(parts: Mapping[str, Pictures], names: Sequence[str] = ()) -> tuple[dict[str, Pictures], tuple[str, ...]]:
+    """The parts and the names of their classes; without names, classes are numbered anew: 5, 7, 9 are three."""
+    known = tuple(names) or next((part.names for part in parts.values() if part.names), ())
+    found, numbers = np.unique(np.concatenate([part.y for part in parts.values()]), return_inverse=True)
+    if known:
+        if found[0] < 0 or found[-1] >= len(known):
+            raise ValueError(f"labels run from {found[0]} to {found[-1]}, but {len(known)} classes have names")
+        return dict(parts), known
+    ends = np.cumsum([len(part.y) for part in parts.values()])[:-1]
+    anew = np.split(numbers.reshape(-1), ends)
+    counted = {key: part._replace(y=y) for (key, part), y in zip(parts.items(), anew, strict=True)}
+    return counted, tuple(map(str, found))
