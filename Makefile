@@ -4,7 +4,7 @@ BIN := .venv/bin
 
 ROUNDS ?= 10
 
-.PHONY: demo test lint claims bench docs clean
+.PHONY: demo test lint claims bench results docs clean
 .DELETE_ON_ERROR:
 
 demo: .venv/installed         ## the whole story on embedded data: writes runs/demo/report.html
@@ -25,6 +25,9 @@ claims: .venv/installed-dev   ## what every defence claims, then each property w
 
 bench: .venv/installed-dev    ## speed as ratios in one run, with thresholds
 	$(BIN)/python -m benchmarks
+
+results: .venv/installed-dev  ## writes tables and figures of the pages anew from results/
+	$(BIN)/python -m tests.docs.printed
 
 docs: .venv/installed-dev     ## runs every block of README and docs, checks links, builds site/
 	$(BIN)/pytest tests/test_docs.py tests/docs

@@ -29,7 +29,7 @@ html_theme_options = {"footer_icons": [], "top_of_page_buttons": []}
 
 def adapt(app: Sphinx, page: str, source: list[str]) -> None:
     """Pages link to the log beside README; the navigation may name a page with `?` before it is written."""
-    lines = source[0].replace("](../LOG.md", "](log.md").splitlines()
+    lines = source[0].replace("](../../LOG.md", "](../log.md").replace("](../LOG.md", "](log.md").splitlines()
     if page == root_doc:
         lines = [line.rstrip("?") for line in lines if not line.endswith("?") or (HERE / f"{line[:-1]}.md").exists()]
     source[0] = "\n".join(lines)
