@@ -11,12 +11,12 @@ from attcem.progress import say
 from attcem.report import write_report
 
 MODEL = ModelConfig(backbone="vgg11_bn", cut=4, width=0.25)
-TRAIN = TrainConfig(epochs=3, crop=2)
+TRAIN = TrainConfig(epochs=5, crop=2)
 AUDIT = AuditConfig(suite="glance", images=500)
 
 STORY = {
     "undefended": Experiment(name="undefended", model=MODEL, train=TRAIN, audit=AUDIT),
-    "noise": Experiment(name="noise", model=MODEL, train=TRAIN, audit=AUDIT, defence={"noise": {"sigma": 0.4}}),
+    "noise": Experiment(name="noise", model=MODEL, train=TRAIN, audit=AUDIT, defence={"noise": {"sigma": 0.5}}),
     "bound": Experiment(
         name="bound",
         model=MODEL,

@@ -18,7 +18,7 @@ SUITES = {suite.name: suite for suite in EVERY_SUITE}
 VERSIONS = {
     "none": "none-1+0c8a7797",
     "smoke": "smoke-1+1ef1aecb",
-    "glance": "glance-2+e1b8bd50",
+    "glance": "glance-3+f317aa24",
     "demo": "demo-1+70d4a90d",
     "quick": "quick-1+f557f2fd",
     "standard": "standard-2+b7e4b881",

@@ -67,7 +67,7 @@ YARDSTICK = Decoder(32, 2, cycle=400, doublings=1)
 EVERY_SUITE = (
     Suite("none", 1, {}, seen=20_000),
     Suite("smoke", 1, {"decoder_small": replace(SMALL, cycle=50, doublings=0)}, seen=4_000),
-    Suite("glance", 2, {"decoder_small": replace(SMALL, cycle=200, doublings=1)}, seen=10_000),
+    Suite("glance", 3, {"decoder_medium": replace(MEDIUM, cycle=300, doublings=1)}, seen=10_000),
     Suite(
         "demo",
         1,
