@@ -27,7 +27,7 @@ from attcem.models import Split
 from attcem.naming import look_up
 from attcem.progress import say
 from attcem.threat import build_view, make_oracle
-from attcem.train import evaluate
+from attcem.train import check_guard, check_network, evaluate
 from attcem.types import Images, Result, View
 
 __all__ = ["allowed", "audit", "forget", "observe", "take_part"]
@@ -56,6 +56,7 @@ def audit(
     config = with_options(config or AuditConfig(), options)
     suite = look_up("suite", config.suite, SUITES).beside(attacks or {})
     able, skipped = allowed(suite.attacks, look_up("threat model", config.threat, GRANTS))
+    check_guard(model, guard, check_network(model, data, data.public))
     for name, why in skipped.items():
         say(f"{name}: skipped, {why}", shown=progress)
     with torch.random.fork_rng():

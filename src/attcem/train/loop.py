@@ -19,6 +19,7 @@ from attcem.defences import Defence, Surrogate, describe
 from attcem.device import find_device, number_format, peak_megabytes
 from attcem.models import Split
 from attcem.progress import bar, say
+from attcem.train.agreement import check_network
 from attcem.train.checkpoint import (
     STATE,
     State,
@@ -75,6 +76,7 @@ def fit(
     and end in the weights that one of them would: `batch` is that of all together.
     """
     config = with_options(config or TrainConfig(), options)
+    check_network(model, data, data.private)
     team = join(config.device)
     with alone_in(out, team), torch.random.fork_rng(), team.whole_batch(model):
         torch.manual_seed(seed)
