@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from datetime import timedelta
@@ -58,12 +59,15 @@ def dismiss() -> None:
     """End the team after its work: the first process goes on alone, the others leave."""
     if team_size() == 1:
         return
-    stays = is_first()
-    if dist.is_initialized():
+    together, stays = dist.is_initialized(), is_first()
+    if together:
+        dist.barrier()  # nobody leaves while another still waits for its numbers
+    if not stays:
+        sys.stdout.flush(), sys.stderr.flush()
+        os._exit(0)  # without the end of an interpreter, in which a thread of the team's network may abort
+    if together:
         dist.destroy_process_group()
     os.environ.pop("WORLD_SIZE", None)  # what is trained from here on is trained alone
-    if not stays:
-        raise SystemExit(0)
 
 
 class Processes(Team):
