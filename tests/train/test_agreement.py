@@ -86,4 +86,4 @@ def test_more_outputs_than_classes_are_no_misfit(grey):
             return self.head(self.stem(x))
 
     model = attcem.split(Wide(), at="stem", example=grey.private[:2].pixels())
-    attcem.fit(model, Undefended(), grey, epochs=1, batch=32, progress=False)
+    assert attcem.fit(model, Undefended(), grey, epochs=1, batch=32, progress=False).finished
