@@ -46,6 +46,13 @@ def test_a_network_for_other_data_is_refused(run, spec):
         load_run(run, device="cpu")
 
 
+def test_a_name_longer_than_any_file_has_is_named(run):
+    path = run / "checkpoint" / "state.json"
+    path.write_text(path.read_text().replace("epoch-0001.safetensors", "a" * 300))
+    with pytest.raises(ValueError, match=r"a{300} cannot be read"):
+        load_run(run, device="cpu")
+
+
 def test_weights_of_a_type_that_torch_does_not_have_are_named(run):
     path = run / "checkpoint" / "epoch-0001.safetensors"
     odd = save(load(path.read_bytes()) | {"odd": torch.zeros(1, dtype=torch.float8_e5m2)})

@@ -134,8 +134,8 @@ def read_tensors(folder: Path, state: State, which: str) -> dict[str, Tensor]:
         if digest(content) != entry["sha256"]:
             raise ValueError(f"{path} is damaged (its checksum differs)")
         return tensors_of(content, path)
-    except FileNotFoundError as error:
-        raise ValueError(f"{path} cannot be read ({error}): {ADVICE}") from None
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read ({error.strerror}): {ADVICE}") from None
     except ValueError as error:
         raise ValueError(f"{error}: {ADVICE}") from None
 
