@@ -163,6 +163,8 @@ def test_what_could_be_misread_is_refused(why, pictures):
 
 
 def test_the_error_names_the_part(pictures):
+    with pytest.raises(ValueError, match="public: 8 labels for the 9 images"):
+        attcem.make_data((pictures, LABELS), public=(pictures[:9], LABELS[:8]))
     with pytest.raises(ValueError, match="public: images have shape"):
         attcem.make_data((pictures, LABELS), public=(pictures[0, 0], LABELS))
     with pytest.raises(ValueError, match=r"public has images of \(30, 28, 3\), the training images \(28, 28, 3\)"):

@@ -25,7 +25,10 @@ def collect(given: Any, part: str) -> Pictures:
     """Read a collection of any of the forms in ADVICE; errors name the part that it is given for."""
     try:
         if isinstance(given, tuple | list) and len(given) == 2 and hasattr(given[0], "shape"):
-            return Pictures(as_pixels(as_array(given[0])), as_labels(given[1]))
+            x, y = as_pixels(as_array(given[0])), as_labels(given[1])
+            if len(x) != len(y):
+                raise ValueError(f"{len(y)} labels for the {len(x)} images: give one label per image")
+            return Pictures(x, y)
         if hasattr(given, "features") and hasattr(given, "column_names"):
             return _of_columns(given)
         if not hasattr(given, "__iter__") and not hasattr(given, "__getitem__"):
