@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attcem.defences import Defence, Noise, create_defence
+from attcem.defences import Defence, Guard, Noise, create_defence, own_parameters
 from attcem.models import Split, split
 from attcem.train.gradients import StepReport, one_pass
 from attcem.train.schedule import RECIPES
@@ -33,7 +33,7 @@ SURROGATES: dict[str, tuple[str, dict]] = {
     "gmm": ("gmm", {}),
 }
 
-Gradients = Callable[[Split, Defence, Tensor, Tensor, Callable[[Defence], float]], StepReport]
+Gradients = Callable[..., StepReport]
 
 
 def surrogate(name: str) -> Defence:
@@ -51,20 +51,19 @@ class Step:
         self.model = network.to(memory_format=torch.channels_last).train()  # type: ignore[call-overload]
         self.x = torch.rand(BATCH, 3, 32, 32).to(memory_format=torch.channels_last)
         self.y = torch.randint(0, CLASSES, (BATCH,))
-        self.guard = Noise(SIGMA) if penalised is None else Noise(SIGMA) + penalised
+        self.guard = Guard(Noise(SIGMA), *([] if penalised is None else [penalised]))
         self.guard.setup(latent=self.model.latent_shape, classes=CLASSES, sigma=self.guard.sigma)
-        self.guard.attach(self.model.encoder, fresh=True)
+        self.guard.attach(self.model.encoder, None)
         self.recipe, self.gradients = RECIPES["modern"], gradients
-        self.optimiser = self.recipe.optimiser(list(self.model.parameters()), self.guard.own_parameters())
+        self.optimiser = self.recipe.optimiser(list(self.model.parameters()), own_parameters(self.guard))
 
     def __call__(self, *, watched: bool = False) -> StepReport:
         """Gradients, clipping, a step of the optimiser, and a look for the defence, as in `attcem.train.loop`."""
-        for link in self.guard.links:
-            link.watched = watched
         for group in self.optimiser.param_groups:
             group["lr"] = self.recipe.rate(0.0)
         self.optimiser.zero_grad(set_to_none=True)
-        report = self.gradients(self.model, self.guard, self.x, self.y, lambda link: link.lam)
+        given = {"watched": True} if watched else {}
+        report = self.gradients(self.model, self.guard, self.x, self.y, lambda link: link.lam, **given)
         for group in self.optimiser.param_groups:
             torch.nn.utils.clip_grad_norm_(group["params"], self.recipe.clip)
         if report.lost_penalties or not math.isfinite(report.loss):
@@ -82,7 +81,7 @@ class Step:
         self.model.train()
 
 
-def two_passes(model: Split, guard: Defence, x: Tensor, y: Tensor, weight: Callable[[Defence], float]) -> StepReport:
+def two_passes(model: Split, guard: Guard, x: Tensor, y: Tensor, weight: Callable[[Defence], float]) -> StepReport:
     """As the original does it: penalty through the encoder, gradients put aside, then the task through everything."""
     z = model.encoder(x)
     (link,) = (link for link in guard.links if link.penalises)

@@ -7,6 +7,11 @@ from attcem.defences import Defence
 from attcem.models import Split
 
 
+def weighted_penalty(guard, batch):
+    """Σ λ_i · penalty_i over the links of a guard."""
+    return sum((link.lam * link.penalty(batch) for link in guard.links if link.penalises), batch.z.new_zeros(()))
+
+
 class Blank(Defence):
     """Releases nothing but zeros: accuracy must fall to chance wherever release is applied."""
 

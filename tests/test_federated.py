@@ -107,14 +107,14 @@ class Leaning(Defence):
         return z + self.offset
 
     @property
-    def caveats(self):
+    def flags(self):
         return ["leans", f"leans by {self.offset}"]
 
 
 def test_a_client_that_releases_in_a_way_of_its_own_is_flagged(network, small):
     deployed = Noise(0.1) + Leaning(0.0)
     flags = client_flags(network.eval(), deployed, [Noise(0.1) + Leaning(x) for x in (0.0, 0.5)], small.validation[:4])
-    assert flags[0] == "client 1: leans by 0.5" and "client 1 does not release" in flags[1] and len(flags) == 2
+    assert flags[0] == "client 1: leaning: leans by 0.5" and "client 1 does not release" in flags[1] and len(flags) == 2
 
 
 def test_an_attacker_among_the_clients_has_its_own_images_and_is_no_victim(tiny, tmp_path):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from attcem.attacks import ATTACKS, Attack, Reconstruction
     from attcem.config import Experiment
     from attcem.data import DATASETS, load_data, make_data
-    from attcem.defences import DEFENCES, Chain, Defence, Noise, create_defence
+    from attcem.defences import DEFENCES, Chain, Defence, Guard, Noise, create_defence
     from attcem.experiment import load_run, run
     from attcem.models import BACKBONES, Split
     from attcem.models.split import split
@@ -26,7 +26,7 @@ _HOMES = {
     "attcem.attacks": ["ATTACKS", "Attack", "Reconstruction"],
     "attcem.config": ["Experiment"],
     "attcem.data": ["DATASETS", "load_data", "make_data"],
-    "attcem.defences": ["DEFENCES", "Chain", "Defence", "Noise", "create_defence"],
+    "attcem.defences": ["DEFENCES", "Chain", "Defence", "Guard", "Noise", "create_defence"],
     "attcem.experiment": ["load_run", "run"],
     "attcem.models": ["BACKBONES", "Split", "split"],
     "attcem.train": ["evaluate", "fit"],
@@ -44,6 +44,7 @@ __all__ = [
     "Chain",
     "Defence",
     "Experiment",
+    "Guard",
     "Images",
     "Noise",
     "Reconstruction",

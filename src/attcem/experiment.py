@@ -18,7 +18,7 @@ from attcem.workplace import working_in
 
 if TYPE_CHECKING:
     from attcem.data import Data
-    from attcem.defences import Defence
+    from attcem.defences import Defence, Guard
     from attcem.models import Split
 
 __all__ = ["Experiment", "load_clients", "load_run", "run", "run_folder"]
@@ -28,7 +28,7 @@ def run(
     experiment: Experiment,
     out: str | Path | None = None,
     *,
-    guard: Defence | None = None,
+    guard: Guard | Defence | None = None,
     resume: bool = False,
     jobs: int | None = None,
     progress: bool = True,
@@ -39,7 +39,7 @@ def run(
     attack side by side, or as many as pay; with a guard of one's own, which no other process can build, only this one.
     Of several processes that torchrun has started, all train, the first one audits, alone, and the others leave before.
     """
-    from attcem.defences import build_defence, describe
+    from attcem.defences import Guard, build_defence, describe
     from attcem.train import dismiss, is_first, team_size
 
     if guard is not None or team_size() > 1:
@@ -47,6 +47,7 @@ def run(
     if guard is None:
         guard = build_defence(experiment.defence)
     else:
+        guard = Guard.of(guard)
         experiment = replace(experiment, defence=describe(guard))
     folder = Path(out) if out is not None else Path("runs") / run_folder(experiment)
     if is_first():
@@ -63,16 +64,16 @@ def run(
         return audit_run(folder, experiment, (model, guard, data), jobs=jobs, progress=progress), folder
 
 
-def check_starts(experiment: Experiment, guard: Defence) -> None:
+def check_starts(experiment: Experiment, guard: Guard) -> None:
     """Raise on a run to start from that is none, before any work."""
     from attcem.train import best_of
 
-    for other in (experiment.train.start_from, *(link.start_from for link in guard.links)):
+    for other in (experiment.train.start_from, *(getattr(link, "start_from", None) for link in guard.links)):
         if other:
             best_of(other)
 
 
-def trained(experiment: Experiment, guard: Defence, data: Data, folder: Path, *, resume: bool, progress: bool) -> Split:
+def trained(experiment: Experiment, guard: Guard, data: Data, folder: Path, *, resume: bool, progress: bool) -> Split:
     """The experiment's network after training in its folder, where its settings are written first."""
     from attcem.device import find_device
     from attcem.train import fit, fit_clients, is_first, refuse_processes
@@ -113,7 +114,7 @@ def validate(experiment: Experiment, folder: Path, *, progress: bool = True) -> 
 def audit_run(
     folder: Path,
     experiment: Experiment,
-    trained: tuple[Split, Defence, Data],
+    trained: tuple[Split, Guard, Data],
     *,
     jobs: int | None = None,
     progress: bool = True,
@@ -154,7 +155,7 @@ def attacked(experiment: Experiment, data: Data) -> tuple[Data, list[Images]]:
 
 
 def told_by_client(
-    result: Result, folder: Path, experiment: Experiment, trained: tuple[Split, Defence, Data], clients: list[Images]
+    result: Result, folder: Path, experiment: Experiment, trained: tuple[Split, Guard, Data], clients: list[Images]
 ) -> Result:
     """The result with what it means for every client."""
     from attcem.assess.clients import by_client, client_flags
@@ -166,15 +167,15 @@ def told_by_client(
 
 
 def load_run(
-    folder: str | Path, model: Split | None = None, guard: Defence | None = None, *, device: str = "auto"
-) -> tuple[Split, Defence, Data]:
+    folder: str | Path, model: Split | None = None, guard: Guard | Defence | None = None, *, device: str = "auto"
+) -> tuple[Split, Guard, Data]:
     """The network, defence and data of a run, as trained: `guard.release(model.encoder(x))` is what leaves the device.
 
     A network that was cut from your own module cannot be rebuilt from a file: pass it as `model`. Nor can a chain with
     a defence of your own: pass one made like the one that was trained as `guard`. Network and defence are put on
     `device`, wherever they were trained; the images stay in memory.
     """
-    from attcem.defences import build_defence, check_described
+    from attcem.defences import Guard, build_defence, check_described
     from attcem.device import find_device
     from attcem.models import build_split, check_weights
     from attcem.train import read_state, read_tensors, refuse_other_draw, under, unpack_modules
@@ -197,14 +198,15 @@ def load_run(
         guard = build_defence(experiment.defence)
     else:
         check_described(guard, experiment.defence)
+        guard = Guard.of(guard)
     guard.setup(latent=model.latent_shape, classes=model.classes, sigma=guard.sigma)
-    guard.attach(model.encoder, fresh=False)
+    guard.attach(model.encoder)
     unpack_modules({"model": model, "guard": guard}, tensors)
-    model.record = state
+    model.record = state.record
     return model.to(where).eval(), guard.to(where).eval(), data
 
 
-def load_clients(folder: str | Path, model: Split, guard: Defence) -> list[Defence]:
+def load_clients(folder: str | Path, model: Split, guard: Guard) -> list[Guard]:
     """Every client's own guard of a run with clients, as trained; `model` and `guard` are what `load_run` gives."""
     from attcem.train import read_state, read_tensors, restore_guards
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from attcem.config import GRANTS
 from attcem.data import Data
 from attcem.data.loader import in_order
-from attcem.defences import Defence
+from attcem.defences import Defence, Guard
 from attcem.models import Split
 from attcem.naming import look_up
 from attcem.types import Device, Images, Latent, Released, View
@@ -95,7 +95,7 @@ def averaged(release: Callable[[Latent], Released], z: Latent, repeats: int) -> 
     return total / repeats if repeats > 1 else total
 
 
-def the_device(model: Split, guard: Defence) -> Device:
+def the_device(model: Split, guard: Guard | Defence) -> Device:
     """The released graph of this network, exactly as it is deployed."""
     where = next(model.parameters())
     return Device(
@@ -104,7 +104,7 @@ def the_device(model: Split, guard: Defence) -> Device:
     )
 
 
-def make_oracle(model: Split, guard: Defence) -> Oracle:
+def make_oracle(model: Split, guard: Guard | Defence) -> Oracle:
     """An oracle for the released graph of this network."""
     return Oracle(the_device(model, guard))
 
@@ -116,7 +116,7 @@ def the_cloud(model: Split) -> Cloud:
 
 
 def build_view(
-    model: Split, guard: Defence, data: Data, *, images: int, seed: int = 0, threat: str = "query"
+    model: Split, guard: Guard | Defence, data: Data, *, images: int, seed: int = 0, threat: str = "query"
 ) -> tuple[View, Images]:
     """What the attacker gets under a threat model, and the test images that it must not see.
 

@@ -79,10 +79,8 @@ def slow_threshold(kind, variances, sigma, tau, gamma, progress):
     }[kind]()
 
 
-def theta_of(defence, variances):
-    return slow_threshold(
-        defence.threshold, variances, defence.sigma_n, defence.var_threshold, defence.gamma, defence.progress
-    )
+def theta_of(defence, variances, progress):
+    return slow_threshold(defence.threshold, variances, defence.sigma_n, defence.var_threshold, defence.gamma, progress)
 
 
 def slow_hinge(defence, var, theta):
@@ -116,7 +114,7 @@ def slow_gated(defence, batch):
         x = slow_tokens_of_class(defence, own)
         alpha, _ = slow_pooling(defence.attention, x)
         found[c] = slow_moments(x, alpha.tolist())
-    theta = theta_of(defence, [v for _, var in found.values() for v in var]) if found else None
+    theta = theta_of(defence, [v for _, var in found.values() for v in var], batch.progress) if found else None
     losses = {}
     for c, (mu, var) in found.items():
         if defence.form == "hinge":
@@ -144,7 +142,8 @@ def slow_slot(defence, batch, only=None):
         mass = [sum(row[k] for row in resp) / len(x) for k in range(len(slots))]
         powers = [m ** float(defence.gates["power"]) for m in mass]
         found[c] = [(powers[k] / sum(powers), *slow_moments(y, [row[k] for row in resp])) for k in range(len(slots))]
-    theta = theta_of(defence, [v for own in found.values() for _, _, var in own for v in var]) if found else None
+    spread = [v for own in found.values() for _, _, var in own for v in var]
+    theta = theta_of(defence, spread, batch.progress) if found else None
     losses = {}
     for c, components in found.items():
         losses[c] = 0.0

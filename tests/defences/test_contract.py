@@ -3,11 +3,13 @@
 import pytest
 import torch
 
-from attcem.defences import DEFENCES, Chain, Noise, Stage, build_defence, create_defence, describe
+from attcem.defences import DEFENCES, NOISE, Guard, Noise, Stage, build_defence, create_defence, describe
+from attcem.maths import DISTRIBUTIONS
 from attcem.types import Batch
-from tests.probes import Blank, Scaled, Shrink
+from tests.probes import Blank, Scaled, Shrink, weighted_penalty
 
-LATENTS = [(8, 7, 7), (32,)]
+LATENTS = [(8, 7, 7), (9, 16), (32,)]
+"""A map, tokens, a vector."""
 
 
 def batch_of(latent: tuple[int, ...], n: int = 24) -> Batch:
@@ -45,6 +47,18 @@ class TestEveryDefence:
         torch.manual_seed(3)
         assert torch.equal(training, defence.eval().release(z))
 
+    def test_release_draws_nothing_but_what_it_declares(self, name, latent):
+        guard, z = Guard(self.made(name, latent)), batch_of(latent).z.detach()
+        torch.manual_seed(3)
+        given = {link: DISTRIBUTIONS[law](z) for link, law in guard.distributions.items()}
+        before = torch.random.get_rng_state()
+        released = guard.release(z, given)
+        assert torch.equal(torch.random.get_rng_state(), before)
+        torch.manual_seed(3)
+        assert torch.equal(guard.release(z), released)
+        others = {link: torch.full_like(z, 0.9) for link in given}
+        assert not given or not torch.equal(guard.release(z, others), released)
+
     def test_penalty_is_a_finite_scalar_and_observe_accepts_the_batch(self, name, latent):
         defence, batch = self.made(name, latent), batch_of(latent)
         penalty = defence.penalty(batch)
@@ -53,9 +67,10 @@ class TestEveryDefence:
 
     def test_description_rebuilds_it(self, name, latent):
         defence = create_defence(name)
-        defence = Noise(0.1) + defence if defence.needs_noise else defence
-        again = build_defence(describe(defence))
-        assert type(again) is type(defence) and describe(again) == describe(defence)
+        guard = Noise(0.1) + defence if NOISE in defence.needs else Guard(defence)
+        again = build_defence(describe(guard))
+        assert describe(again) == describe(guard)
+        assert [type(link) for link in again.links] == [type(link) for link in guard.links if link.kind != "none"]
 
     def test_state_survives_saving(self, name, latent):
         defence, again = self.made(name, latent), self.made(name, latent)
@@ -114,8 +129,8 @@ def test_a_chain_is_flat_adds_noise_variances_and_weighs_penalties():
     assert [type(link).__name__ for link in chain.links] == ["Noise", "Noise", "Shrink", "Shrink"]
     assert chain.sigma == pytest.approx(0.5)
     batch = batch_of((5,))
-    torch.testing.assert_close(chain.penalty(batch), 2 * batch.z.square().mean())
-    assert chain.penalises and not (Noise(0.1) + Shrink(lam=0)).penalises
+    torch.testing.assert_close(weighted_penalty(chain, batch), 2 * batch.z.square().mean())
+    assert [link.penalises for link in chain.links] == [False, False, True, False]
 
 
 def test_noise_before_a_clip_is_not_added_to_the_noise_after_it():
@@ -126,7 +141,7 @@ def test_noise_before_a_clip_is_not_added_to_the_noise_after_it():
 
 
 def test_a_chain_sets_up_and_saves_every_link():
-    chain = Chain(Noise(0.1), Scaled())
+    chain = Guard(Noise(0.1), Scaled())
     chain.setup(latent=(5,), classes=3, sigma=chain.sigma)
     assert [tuple(p.shape) for p in chain.parameters()] == [(5,)]
 

@@ -20,7 +20,6 @@ def test_equal_to_the_slow_loop(form, tokens, drawn, threshold, open_gates):
     batch, classes = drawn
     defence = Gated(form=form, tokens=tokens, width=5, threshold=threshold, open_gates=open_gates)
     defence = ready(defence, batch.z.shape[1:], classes)
-    defence.progress = 0.4
     slow = 0.1 * slow_total(batch, slow_gated(defence, batch))
     assert defence.penalty(batch).item() == pytest.approx(slow, **EXACT)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from dataclasses import replace
 
 import pytest
 import torch
@@ -91,8 +92,7 @@ def test_equal_to_the_slow_loop_where_old_and_new_variances_blend(form, tokens):
 
 @pytest.mark.parametrize("threshold", ["constant", "schedule", "quantile"])
 def test_every_threshold_is_the_one_it_says(threshold):
-    batch, defence = example(), fitted(threshold=threshold)
-    defence.progress = 0.25
+    batch, defence = replace(example(), progress=0.25), fitted(threshold=threshold)
     spreads = [sum(var) / len(var) for found in slow_variances(defence, batch).values() for _, var in found.values()]
     theta = {
         "constant": 0.05,

@@ -4,7 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from attcem.defences import LCA, Noise, Stage
+from attcem.defences import LCA, Guard, Noise, Stage
 from attcem.layers.lca import SparseCoding
 from attcem.models import split
 from attcem.train.gradients import one_pass
@@ -80,7 +80,7 @@ def test_as_it_comes_it_trains_and_so_does_its_dictionary(small):
     losses = []
     for _ in range(30):
         optimiser.zero_grad()
-        losses.append(one_pass(model, guard, x, y, lambda link: link.lam).loss.item())
+        losses.append(one_pass(model, Guard(guard), x, y, lambda link: link.lam).loss.item())
         optimiser.step()
     assert losses[-1] < 0.5 * losses[0]
     assert (guard.coding.dictionary - before).norm() > 0.01 * before.norm()

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from attcem.configfile import typed_chain
 from attcem.defences import LocalDP, Noise, build_defence
-from attcem.defences.local_dp import clipped, gaussian_delta, laplace_noise
+from attcem.defences.local_dp import clipped, gaussian_delta
+from attcem.maths.draws import laplace_like
 from tests.maths.information import integrated_information
 
 ORDERS = {"gaussian": 2, "laplace": 1}
@@ -92,7 +93,7 @@ def test_laplace_noise_has_the_tails_of_its_law_and_is_fresh():
     assert abs((first * second).mean().item()) < 0.002
     for times in (1, 3):
         assert (first.abs() > 0.25 * times).double().mean().item() == pytest.approx(math.exp(-times), rel=0.05)
-    assert laplace_noise(torch.zeros(3, 4, dtype=torch.double)).dtype == torch.double
+    assert laplace_like(torch.zeros(3, 4, dtype=torch.double)).dtype == torch.double
 
 
 @settings(max_examples=20)
@@ -101,7 +102,7 @@ def test_laplace_never_makes_one_picture_likelier_than_another_by_more_than_epsi
     defence = LocalDP(epsilon, "laplace", clip=2.0)
     z = latents(2, (5,), seed, 10.0)
     mine, other = clipped(z, 2.0, 1)
-    seen = mine + defence.scale * laplace_noise(latents(1000, (5,), seed))
+    seen = mine + defence.scale * laplace_like(latents(1000, (5,), seed))
     ratio = ((seen - other).abs().sum(1) - (seen - mine).abs().sum(1)) / defence.scale
     assert ratio.max() <= epsilon * (1 + 1e-9)
 
@@ -118,21 +119,21 @@ def test_the_exact_delta_is_the_excess_of_one_density_over_the_other(ratio, epsi
 def test_below_epsilon_one_the_formula_keeps_its_promise_and_nothing_needs_saying(epsilon, delta, clip):
     defence = LocalDP(epsilon, delta=delta, clip=clip)
     assert gaussian_delta(2 * clip, epsilon, defence.scale) <= delta
-    assert defence.caveats == [] and LocalDP(50 * epsilon, "laplace", clip=clip).caveats == []
+    assert defence.flags == [] and LocalDP(50 * epsilon, "laplace", clip=clip).flags == []
 
 
-def test_from_epsilon_one_on_a_caveat_says_which_delta_is_given():
+def test_from_epsilon_one_on_a_flag_says_which_delta_is_given():
     for epsilon in (1.0, 8.0, 1000.0):
-        (caveat,) = LocalDP(epsilon).caveats
+        (flag,) = LocalDP(epsilon).flags
         exact = gaussian_delta(2.0, epsilon, LocalDP(epsilon).scale)
-        assert "epsilon below 1" in caveat and f"delta={exact:.3g} " in caveat
-    assert "delta=0.0133 (exact); 0.0001 was asked for" in LocalDP(20.0).caveats[0]
+        assert "epsilon below 1" in flag and f"delta={exact:.3g} " in flag
+    assert "delta=0.0133 (exact); 0.0001 was asked for" in LocalDP(20.0).flags[0]
 
 
 @pytest.mark.parametrize("mechanism", ORDERS)
-def test_without_clipping_a_caveat_says_that_nothing_is_guaranteed(mechanism):
-    (caveat,) = LocalDP(0.5, mechanism, clip=None).caveats
-    assert "no guarantee" in caveat
+def test_without_clipping_a_flag_says_that_nothing_is_guaranteed(mechanism):
+    (flag,) = LocalDP(0.5, mechanism, clip=None).flags
+    assert "no guarantee" in flag
 
 
 def test_only_gaussian_noise_counts_as_gaussian_noise():
@@ -143,7 +144,8 @@ def test_only_gaussian_noise_counts_as_gaussian_noise():
 
 def test_a_configuration_can_ask_for_no_clipping():
     chain = typed_chain([{"local_dp": {"epsilon": 2, "clip": None, "mechanism": "laplace"}}])
-    assert build_defence(chain).clip is None and build_defence(typed_chain([{"local_dp": {}}])).clip == 1.0
+    (unclipped,), (clipped,) = (build_defence(typed_chain(c)).links for c in (chain, [{"local_dp": {}}]))
+    assert unclipped.clip is None and clipped.clip == 1.0
 
 
 @pytest.mark.parametrize(

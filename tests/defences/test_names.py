@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import attcem
 from attcem.defences import (
     DEFENCES,
-    Chain,
+    Guard,
     LocalDP,
     Noise,
     TopK,
@@ -35,7 +35,7 @@ LINKS = st.sampled_from([kind for kind in DEFENCES if kind != "none"]).flatmap(
 
 
 def names(guard):
-    return [link.name for link in guard.links]
+    return list(guard.named)
 
 
 @settings(max_examples=40)
@@ -61,9 +61,9 @@ def test_a_chain_counts_its_links_of_one_kind_however_it_is_put_together():
     assert names(((((a + b) + c) + d) + e) + f) == expected
     a, b, c, d, e, f = made()
     assert names(a + (b + (c + (d + (e + f))))) == expected
-    assert [link.sigma for link in (a, b, c)] == [1, 2, 3] and (b.name, f.name) == ("noise-2", "shrink-2")
-    assert names(copy.deepcopy(Chain(*made()))) == expected
-    assert (Noise().name, TopK().name, attcem.Defence().name) == ("noise", "topk", "defence")
+    assert [link.sigma for link in (a, b, c)] == [1, 2, 3]
+    assert names(copy.deepcopy(Guard(*made()))) == expected
+    assert (Noise().kind, TopK().kind, attcem.Defence().kind) == ("noise", "topk", "defence")
 
 
 def test_a_link_of_two_chains_has_in_each_the_name_it_has_there():
@@ -85,7 +85,7 @@ def test_a_kind_is_the_name_in_the_table_and_only_there():
 
     assert all(cls.kind == kind for kind, cls in DEFENCES.items())
     assert not any("-" in kind or ":" in kind for kind in DEFENCES)
-    assert (Louder().name, Noise().name) == ("louder", "noise")
+    assert (Louder().kind, Noise().kind) == ("louder", "noise")
 
 
 class Own(attcem.Defence):

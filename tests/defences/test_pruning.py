@@ -48,7 +48,7 @@ def test_importance_is_the_size_of_a_filter_times_its_gain():
 
 def test_exactly_the_least_important_channels_fall_silent_and_only_once(encoder):
     pruning, x = Pruning(keep=0.5), torch.rand(4, 1, 28, 28)
-    pruning.attach(encoder, fresh=True)
+    pruning.attach(encoder, None)
     before = [output.clone() for output in outputs(encoder, x)]
     expected = [set(importance(a, b).argsort()[: len(a.weight) // 2].tolist()) for _, a, b in channel_layers(encoder)]
     pruning.review([])
@@ -71,7 +71,7 @@ def test_silencing_channels_that_said_nothing_changes_nothing(encoder):
         complete.weight.data[quiet], complete.bias.data[quiet] = 0, 0
     pruning, x = Pruning(keep=0.5), torch.rand(4, 1, 28, 28)
     before = encoder(x)
-    pruning.attach(encoder, fresh=True)
+    pruning.attach(encoder, None)
     pruning.review([])
     torch.testing.assert_close(encoder(x), before)
 
@@ -79,11 +79,11 @@ def test_silencing_channels_that_said_nothing_changes_nothing(encoder):
 def test_training_goes_on_and_silent_channels_stay_silent(small):
     torch.manual_seed(0)
     model, guard = split("vgg11_bn", data=small, cut=4, bottleneck=4, width=0.1), Pruning(keep=0.5, warmup=1)
-    fit(model, guard, small, epochs=4, progress=False)
+    state = fit(model, guard, small, epochs=4, progress=False)
     assert guard.silenced > 0
     for output, mask in zip(outputs(model.encoder, small.test[:8].pixels()), guard.buffers(), strict=True):
         assert not output[:, mask == 0].any()
-    assert model.record.best_epoch > 2
+    assert state.best_epoch > 2
 
 
 def test_a_run_that_is_resumed_or_read_back_is_pruned_alike(small, tmp_path):
@@ -105,4 +105,4 @@ def test_nonsense_is_refused():
         with pytest.raises(ValueError, match="share in"):
             Pruning(**options)
     with pytest.raises(ValueError, match="cut the network deeper"):
-        Pruning().attach(nn.Sequential(nn.Conv2d(1, 3, 3)), fresh=True)
+        Pruning().attach(nn.Sequential(nn.Conv2d(1, 3, 3)))

@@ -27,7 +27,6 @@ def test_equal_to_the_slow_loop(form, tokens, drawn, threshold, open_gates):
     batch, classes = drawn
     defence = plain(form, tokens=tokens, width=6, iters=2, threshold=threshold, open_gates=open_gates)
     defence = ready(defence, batch.z.shape[1:], classes)
-    defence.progress = 0.4
     slow = 0.25 * slow_total(batch, slow_slot(defence, batch))
     assert defence.penalty(batch).item() == pytest.approx(slow, **EXACT)
 
@@ -113,36 +112,39 @@ def test_counters_and_running_means_survive_saving():
 
 def test_says_so_when_most_calls_were_silent_and_only_then():
     defence, batch = followed()
-    assert defence.caveats == []
+    assert defence.flags == []
     hold(defence, snr=0.2, dim=0.2)
     for _ in range(199):
         defence.penalty(batch)
-    (caveat,) = defence.caveats
-    assert "shut off in 50% of its steps" in caveat and "snr gate 0.20" in caveat and "dim gate 0.20" in caveat
+    (flag,) = defence.flags
+    assert "shut off in 50% of its steps" in flag and "snr gate 0.20" in flag and "dim gate 0.20" in flag
     defence.penalty(batch)
-    assert (int(defence.calls), int(defence.silent)) == (200, 100) and defence.caveats == []
+    assert (int(defence.calls), int(defence.silent)) == (200, 100) and defence.flags == []
 
 
 def test_silence_can_be_refused():
     defence, batch = followed(shut_off=False)
     hold(defence, snr=0.99, dim=0.99)
-    assert not silent(defence, batch) and defence.caveats == []
+    assert not silent(defence, batch) and defence.flags == []
 
 
 def test_a_silent_call_still_has_a_value_to_look_at():
     defence, batch = followed()
-    assert silent(defence, batch) and defence.value(batch) > 0 and defence.counts == {"shut_off": 1}
+    assert silent(defence, batch) and defence.value(batch) > 0
+    defence.penalty(batch)
+    assert batch.readings == {"shut_off": 1}
 
 
 def test_a_hinge_is_never_shut_off():
     defence = ready(Slot(), (6,))
-    assert not silent(defence, example(latent=(6,))) and defence.caveats == []
+    assert not silent(defence, example(latent=(6,))) and defence.flags == []
 
 
 def test_a_lost_batch_leaves_the_running_means_alone():
     defence, batch = followed()
-    defence.penalty(batch_of(torch.full_like(batch.z, torch.nan), batch.y))
-    assert defence.lost == 1 and int(defence.calls) == 0 and defence.mean_snr_gate == 0
+    broken = batch_of(torch.full_like(batch.z, torch.nan), batch.y)
+    defence.penalty(broken)
+    assert "lost" in broken.readings and int(defence.calls) == 0 and defence.mean_snr_gate == 0
 
 
 def test_slots_start_afresh_in_training_and_fixed_in_evaluation():

@@ -1,6 +1,7 @@
 """The variational bottleneck: the noise that is learned is the noise that is released, and what it promises holds."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -116,12 +117,13 @@ def test_alone_with_its_penalty_the_noise_grows_until_it_drowns_the_latent():
 
 def test_a_watched_step_tells_how_large_the_noise_has_become():
     defence = made((3,), [0.4, 0.2, 3.0])
-    defence.penalty(example(latent=(3,)))
-    assert defence.readings == {}
-    defence.watched = True
-    defence.penalty(example(latent=(3,)))
-    assert defence.readings["deviation"].item() == pytest.approx(1.2)
-    assert defence.readings["least_deviation"].item() == pytest.approx(0.2)
+    batch = example(latent=(3,))
+    defence.penalty(batch)
+    assert batch.readings == {}
+    batch = replace(batch, watched=True)
+    defence.penalty(batch)
+    assert batch.readings["deviation"].item() == pytest.approx(1.2)
+    assert batch.readings["least_deviation"].item() == pytest.approx(0.2)
 
 
 @pytest.mark.parametrize("start", [0.0, -1.0, float("inf")])

@@ -3,6 +3,7 @@
 import io
 import json
 import re
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -72,10 +73,10 @@ def written_run(folder, chain, small):
     images = small.private[:200]
     batch = Batch(images.pixels(), images.y, model.encoder(images.pixels()).detach())
     log = Diagnostics()
-    for link in guard.links:
-        link.watched = True
-        link.penalty(batch)
-        log.take({f"{link.name}/{name}": value for name, value in link.readings.items()})
+    for link, defence in guard.named.items():
+        watched = replace(batch, watched=True)
+        defence.penalty(watched)
+        log.take({f"{link}/{name}": value for name, value in watched.readings.items()})
     guard.observe(batch)
     state = State(config={}, spec=model.spec, seed=0, epoch=2, diagnostics=[log.close()[1]] * 2)
     parts = {"model": model, "guard": guard}

@@ -3,6 +3,7 @@
 import torch
 
 from attcem.config import ClientsConfig, TrainConfig
+from attcem.defences import Guard
 from attcem.models import split
 from attcem.train.federated import Federated
 from tests.conftest import shrink
@@ -23,7 +24,9 @@ def network(data, backbone="vgg11_bn", width=0.05):
 def run(data, guard, clients=UNLIKE, *, model=None, **options):
     """A federated training that can be looked into, not yet started."""
     config = TrainConfig(**{"epochs": 1, "batch": 32} | options)
-    return Federated(model or network(data), guard, data, clients, config=config, seed=0, out=None, progress=False)
+    return Federated(
+        model or network(data), Guard.of(guard), data, clients, config=config, seed=0, out=None, progress=False
+    )
 
 
 def all_epochs(training):

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 import torch
 
-from attcem.defences import ARL, AdversarialNoise, Noise
+from attcem.defences import ARL, AdversarialNoise, Guard, Noise
 from attcem.models import split
 from attcem.train import fit, learner, read_state, read_tensors
 from attcem.train.gradients import one_pass
@@ -23,6 +23,7 @@ def network(data):
 def stepping(guard):
     """A network, the guard set up for it, and a batch."""
     torch.manual_seed(0)
+    guard = Guard.of(guard)
     model = split("vgg11_bn", shape=(1, 28, 28), classes=4, cut=4, bottleneck=3, width=0.05)
     guard.setup(latent=model.latent_shape, classes=4, sigma=guard.sigma)
     return model, guard, torch.rand(6, 1, 28, 28), torch.arange(6) % 4
@@ -68,7 +69,7 @@ def test_the_generator_learns_from_task_and_penalty_while_the_encoder_is_spared(
     for threshold in (-1.0, 2.0):
         model, guard, x, y = stepping(AdversarialNoise(threshold=threshold, **SMALL))
         encoder = gradients(model, guard, x, y, 0.0)
-        found.append((encoder, [p.grad for p in guard.generator.parameters()]))
+        found.append((encoder, [p.grad for p in guard.links[0].generator.parameters()]))
     (encoder, generator), (encoder_idle, generator_idle) = found
     assert all(torch.equal(a, b) for a, b in zip(encoder, encoder_idle, strict=True))
     assert all(g.any() for g in generator_idle), "the task does not reach the generator"
@@ -78,10 +79,10 @@ def test_the_generator_learns_from_task_and_penalty_while_the_encoder_is_spared(
 def test_the_adversary_learns_once_in_every_step_that_was_taken(small, monkeypatch):
     steps = 0
 
-    def sometimes_not_finite(*given):
+    def sometimes_not_finite(*given, **how):
         nonlocal steps
         steps += 1
-        report = one_pass(*given)
+        report = one_pass(*given, **how)
         return dataclasses.replace(report, loss=report.loss * float("nan")) if steps in (2, 4) else report
 
     monkeypatch.setattr(learner, "one_pass", sometimes_not_finite)
@@ -124,7 +125,6 @@ def test_training_goes_on_as_if_never_interrupted(kind, small, tmp_path):
 def test_training_against_the_adversary_lowers_what_it_can_see(small):
     def fares(lam):
         guard = ARL(lam=lam, metric="mse", threshold=1.0, lr=1e-2, channels=8, blocks=1)
-        guard.watched = True
         state = fit(network(small), guard, small, epochs=6, lr=0.05, progress=False)
         return state.history[-1]["arl/adversary_mse"]
 

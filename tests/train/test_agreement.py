@@ -71,7 +71,7 @@ def test_the_question_leaves_no_trace(grey):
     model.train()
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     state = torch.get_rng_state()
-    check_guard(model, guard, check_network(model, grey, grey.private))
+    check_guard(model, attcem.Guard(guard), check_network(model, grey, grey.private))
     assert model.training and torch.equal(torch.get_rng_state(), state)
     assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
 

@@ -250,5 +250,5 @@ def test_optimiser_and_defence_state_come_back(small, network, tmp_path):
     with pytest.raises(Stop):
         fit(network, Stopping(), small, epochs=3, out=tmp_path, progress=False)
     names = set(read_tensors(tmp_path / "checkpoint", read_state(tmp_path / "checkpoint"), "last"))
-    assert "guard.gain" in names and any(name.startswith("optimiser.") for name in names)
+    assert "guard.chained.0.gain" in names and any(name.startswith("optimiser.") for name in names)
     assert Undefended().state_dict() == {}

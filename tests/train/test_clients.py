@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from attcem.config import ClientsConfig
-from attcem.defences import DEFENCES, Noise, Pruning, create_defence, option_types
+from attcem.defences import DEFENCES, Noise, Pruning, create_defence, option_types, own_parameters
 from attcem.train import evaluate, fit, fit_clients, loop, read_state, read_tensors
 from attcem.train.averaging import exchanged, kept, take_over, weighted_mean
 from tests.probes import Poison, Scaled
@@ -68,7 +68,7 @@ def test_a_guard_gives_away_what_is_trained_and_keeps_everything_else(few):
         *model.encoder.state_dict()
     }
     take_over(given, {name: torch.ones_like(tensor) for name, tensor in given.items()})
-    assert all((p == 1).all() for p in (*model.encoder.parameters(), *guard.own_parameters()))
+    assert all((p == 1).all() for p in (*model.encoder.parameters(), *own_parameters(guard)))
 
 
 @pytest.mark.parametrize("sync", SYNCS)

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attcem.defences import DEFENCES, Noise, Undefended, create_defence
+from attcem.defences import DEFENCES, WEIGHTED, Guard, Noise, Undefended, create_defence
 from attcem.models import split
 from attcem.train.gradients import one_pass
 from attcem.types import Batch
@@ -22,7 +22,7 @@ def two_passes(model, guard, x, y, weight):
     F.cross_entropy(model.decoder(guard.release(z)), y).backward()
     for link in guard.links:
         if link.penalises and weight(link) > 0:
-            weighed = list(link.parameters()) if link.weigh_own else []
+            weighed = list(link.parameters()) if WEIGHTED in link.needs else []
             stashed = {p: p.grad for p in [*model.encoder.parameters(), *weighed]}
             for p in stashed:
                 p.grad = None
@@ -40,6 +40,7 @@ def gradients(model, guard):
 
 def check_one_pass_equals_two(guard, batch, w_lr, seed):
     torch.manual_seed(seed)
+    guard = Guard.of(guard)
     model = split("vgg11", shape=(1, 28, 28), classes=4, cut=4, bottleneck=3, width=0.05).double()
     guard.setup(latent=model.latent_shape, classes=4, sigma=guard.sigma)
     guard.double()
@@ -99,6 +100,7 @@ def test_no_penalty_is_forgotten_here():
 
 def make(guard):
     torch.manual_seed(0)
+    guard = Guard.of(guard)
     model = split("vgg11_bn", shape=(1, 28, 28), classes=4, cut=4, bottleneck=3, width=0.05)
     guard.setup(latent=model.latent_shape, classes=4, sigma=guard.sigma)
     return model, guard, torch.rand(6, 1, 28, 28), torch.arange(6) % 4
@@ -109,7 +111,7 @@ def test_a_defences_own_parameters_never_feel_lambda():
     for lam in (1.0, 50.0):
         model, guard, x, y = make(Scaled(lam=lam))
         one_pass(model, guard, x, y, lambda link: link.lam)
-        found.append(guard.gain.grad)
+        found.append(guard.links[0].gain.grad)
     assert torch.equal(*found)
 
 
@@ -122,7 +124,7 @@ def test_a_penalty_that_the_defence_itself_replaced_is_counted_too():
 def test_while_the_weight_is_zero_a_defence_trains_itself_and_leaves_the_encoder_alone():
     model, guard, x, y = make(Scaled())
     report = one_pass(model, guard, x, y, lambda link: 0.0)
-    assert guard.gain.grad.any() and report.penalties == {}
+    assert guard.links[0].gain.grad.any() and report.penalties == {}
     alone, undefended, x, y = make(Undefended())
     one_pass(alone, undefended, x, y, lambda link: 0.0)
     for mine, theirs in zip(model.parameters(), alone.parameters(), strict=True):
@@ -132,7 +134,7 @@ def test_while_the_weight_is_zero_a_defence_trains_itself_and_leaves_the_encoder
 def test_without_parameters_a_penalty_of_weight_zero_is_not_computed():
     model, guard, x, y = make(Poison(penalty_at=[1]))
     one_pass(model, guard, x, y, lambda link: 0.0)
-    assert guard.penalised == 0
+    assert guard.links[0].penalised == 0
 
 
 def test_a_watched_step_tells_how_task_and_penalty_pull_at_the_latent():
@@ -140,8 +142,7 @@ def test_a_watched_step_tells_how_task_and_penalty_pull_at_the_latent():
     told = one_pass(model, guard, x, y, lambda link: link.lam).readings
     assert told.keys() == {"penalty_weight", "shrink/weight", "shrink/penalty"}
     assert told["penalty_weight"] == 3.0 and told["shrink/penalty"] > 0
-    guard.watched = True
-    readings = one_pass(model, guard, x, y, lambda link: link.lam).readings
+    readings = one_pass(model, guard, x, y, lambda link: link.lam, watched=True).readings
     z = model.encoder(x).detach().requires_grad_()
     task = torch.autograd.grad(F.cross_entropy(model.decoder(z), y), z)[0].flatten()
     penalty = 3.0 * torch.autograd.grad(z.square().mean(), z)[0].flatten()
@@ -162,10 +163,10 @@ def test_a_blank_release_still_trains_the_decoder_and_leaves_the_encoder_alone()
     assert any(p.grad.any() for p in model.decoder.parameters())
 
 
-def test_a_penalty_that_is_not_finite_is_left_out_and_counted():
+def test_a_penalty_that_is_not_finite_is_nothing_and_counted():
     model, guard, x, y = make(Poison(penalty_at=[1]))
     report = one_pass(model, guard, x, y, lambda link: 1.0)
-    assert report.lost_penalties == 1 and report.penalties == {}
+    assert report.lost_penalties == 1 and report.penalties == {"poison": 0.0}
     model_clean, clean, x, y = make(Undefended())
     one_pass(model_clean, clean, x, y, lambda link: 1.0)
     for mine, theirs in zip(model.parameters(), model_clean.parameters(), strict=True):
@@ -176,4 +177,4 @@ def test_a_penalty_that_is_not_finite_is_left_out_and_counted():
 def test_a_penalty_of_weight_zero_is_not_computed(weight):
     model, guard, x, y = make(Poison())
     one_pass(model, guard, x, y, lambda link: weight)
-    assert guard.penalised == weight
+    assert guard.links[0].penalised == weight

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from attcem.defences import create_defence
-from attcem.train import caveat
+from attcem.train import honesty_flags
 from attcem.train.honesty import surrogate_only
 from attcem.types import Batch
 
@@ -56,8 +56,7 @@ def test_the_surrogate_itself_is_left_as_it_was(latents):
 
 
 def test_only_a_fall_by_more_than_half_is_worth_a_word_and_a_bound_is_not_accused():
-    assert caveat("gated", 0.5, False) == []
-    assert (
-        "says nothing about what leaks" in caveat("gated", 0.97, False)[0] and "97%" in caveat("gated", 0.97, False)[0]
-    )
-    assert "stays an upper bound" in caveat("bound", 0.6, True)[0]
+    assert honesty_flags("gated", 0.5, False) == []
+    (flag,) = honesty_flags("gated", 0.97, False)
+    assert "says nothing about what leaks" in flag and "97%" in flag
+    assert "stays an upper bound" in honesty_flags("bound", 0.6, True)[0]

@@ -8,17 +8,17 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attcem.defences import VIB, Defence, Noise
+from attcem.defences import VIB, WEIGHTED, Defence, Guard, Noise
 from attcem.models import split
 from attcem.train.gradients import one_pass
 from attcem.types import Batch
-from tests.probes import Scaled
+from tests.probes import Scaled, weighted_penalty
 
 
 class Gain(Defence):
     """Scales what is released, and penalises the scale."""
 
-    weigh_own = True
+    needs = frozenset({WEIGHTED})
 
     def __init__(self, lam=1.0):
         super().__init__()
@@ -37,6 +37,7 @@ class Gain(Defence):
 
 def make(guard, seed=0, n=6):
     torch.manual_seed(seed)
+    guard = Guard.of(guard)
     model = split("vgg11", shape=(1, 28, 28), classes=4, cut=4, bottleneck=3, width=0.05).double()
     guard.setup(latent=model.latent_shape, classes=4, sigma=guard.sigma)
     return model, guard.double(), torch.rand(n, 1, 28, 28, dtype=torch.double), torch.arange(n) % 4
@@ -57,7 +58,7 @@ def test_every_gradient_is_that_of_the_task_plus_the_weighted_penalty(kind, lam,
     torch.manual_seed(1)
     z = other_model.encoder(x)
     task = F.cross_entropy(other_model.decoder(other_guard.release(z)), y)
-    (task + w_lr * other_guard.penalty(Batch(x, y, z))).backward()
+    (task + w_lr * weighted_penalty(other_guard, Batch(x, y, z))).backward()
     for one, whole in zip(gradients(model, guard), gradients(other_model, other_guard), strict=True):
         torch.testing.assert_close(one, whole, atol=1e-10, rtol=1e-10)
         assert whole.any()
@@ -68,7 +69,7 @@ def test_while_the_weight_is_zero_the_task_alone_pulls_and_the_penalty_is_not_co
     report = one_pass(model, guard, x, y, lambda link: 0.0)
     other_model, other_guard, x, y = make(Gain())
     F.cross_entropy(other_model.decoder(other_guard.release(other_model.encoder(x))), y).backward()
-    assert guard.asked == 0 and report.penalties == {}
+    assert guard.links[0].asked == 0 and report.penalties == {}
     for one, whole in zip(gradients(model, guard), gradients(other_model, other_guard), strict=True):
         torch.testing.assert_close(one, whole, atol=1e-10, rtol=1e-10)
 
@@ -79,7 +80,7 @@ def test_each_link_of_a_chain_keeps_its_own_way():
     alone_model, alone, x, y = make(Scaled(lam=1.0))
     one_pass(alone_model, alone, x, y, lambda link: link.lam)
     scaled = next(link for link in guard.links if isinstance(link, Scaled))
-    torch.testing.assert_close(scaled.gain.grad, alone.gain.grad)
+    torch.testing.assert_close(scaled.gain.grad, alone.links[0].gain.grad)
 
 
 def test_more_weight_on_the_bottleneck_leaves_more_noise_in_what_is_released():

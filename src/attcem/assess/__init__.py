@@ -13,7 +13,16 @@ from attcem.assess.evaluators import evaluator_for
 from attcem.assess.finished import Finished, forget
 from attcem.assess.judge import Judge
 from attcem.assess.promises import below_the_floor, promises
-from attcem.assess.record import describe_experiment, gallery, provenance, shown, training_flags, training_record
+from attcem.assess.record import (
+    costs,
+    current_commit,
+    describe_experiment,
+    gallery,
+    shown,
+    stacked,
+    training_flags,
+    versions,
+)
 from attcem.assess.share import take_part
 from attcem.assess.stages import stages
 from attcem.assess.suite import allowed, run_attacks, run_probes
@@ -22,20 +31,20 @@ from attcem.attacks.checks import Evidence, adequacy_flags, curves
 from attcem.attacks.pairs import unchanging
 from attcem.config import GRANTS, AuditConfig, with_options
 from attcem.data import Data
-from attcem.defences import Defence, describe
+from attcem.defences import Defence, Guard, describe
 from attcem.models import Split
 from attcem.naming import look_up
 from attcem.progress import say
 from attcem.threat import build_view, make_oracle
 from attcem.train import check_guard, check_network, evaluate
-from attcem.types import Images, Result, View
+from attcem.types import Images, Record, Result, View
 
 __all__ = ["allowed", "audit", "forget", "observe", "take_part"]
 
 
 def audit(
     model: Split,
-    guard: Defence,
+    guard: Guard | Defence,
     data: Data,
     config: AuditConfig | None = None,
     *,
@@ -53,7 +62,7 @@ def audit(
     interrupted audit goes on after them. Attacks and evaluator work where the model lies; pictures are scored,
     and bounds computed, on the CPU.
     """
-    config = with_options(config or AuditConfig(), options)
+    config, guard = with_options(config or AuditConfig(), options), Guard.of(guard)
     suite = look_up("suite", config.suite, SUITES).beside(attacks or {})
     able, skipped = allowed(suite.attacks, look_up("threat model", config.threat, GRANTS))
     check_guard(model, guard, check_network(model, data, data.public))
@@ -72,29 +81,41 @@ def audit(
         probes = run_probes(suite.probes, config, view, truth, data, progress)
         promised = promises(model, guard, data) if suite.theory else {}
         by_stage = stages(suite.yardstick, model, guard, data, truth, seed=config.seed, progress=progress)
-    scored = judge.verdict(able, data.class_names)
-    kept = shown(truth, judge.scores["worst"]["mse"])
-    doubts = adequacy_flags(evidence(able, guesses, judge, view, guard, data.classes, accuracy))
+    once = [name for name, attack in able.items() if attack.observations == 1]
+    worst, per_class = judge.worst(once), judge.per_class(data.class_names)
+    kept, record = shown(truth, judge.scores["worst"]["mse"]), model.record or Record(config.seed)
+    flags = adequacy_flags(evidence(able, guesses, judge, view, guard, data.classes, accuracy))
     return Result(
         config=experiment or describe_experiment(model, guard, data, config),
+        seed=record.seed,
         accuracy=accuracy,
-        flags=doubts + below_the_floor(scored["worst"], promised) + training_flags(model, guard),
+        attacks={name: judge.summary(name) for name in able},
+        worst=worst,
+        baselines={name: judge.summary(name) for name in BASELINES},
+        per_class=per_class,
+        flags=flags + below_the_floor(worst, promised) + training_flags(record, guard),
+        cost=record.cost | costs(model, view.targets),
+        history=record.history,
+        versions=versions(),
+        commit=current_commit(),
         bounds=promised,
         suite=suite.version,
         threat=config.threat,
         skipped=skipped,
+        repeated=[name for name in able if name not in once],
         probes=probes,
         curves=curves(able, judge.mean) | ({"stages": by_stage} if by_stage else {}),
+        risk=judge.risk(per_class),
+        surrogate_only=max(record.surrogate_only.values(), default=None),
         labels=[data.class_names[int(y)] for y in truth.y[kept]],
         shown=kept,
         gallery=gallery(truth, guesses, judge.closest, kept),
-        **scored,
-        **training_record(model, view.targets, config.seed),
-        **provenance(),
+        per_image=judge.per_image(),
+        diagnostics=stacked(record.diagnostics),
     )
 
 
-def observe(model: Split, guard: Defence, data: Data, config: AuditConfig) -> tuple[float, View, Images]:
+def observe(model: Split, guard: Guard, data: Data, config: AuditConfig) -> tuple[float, View, Images]:
     """Accuracy on released latents, what the attacker sees, and the truth: the same whenever it is asked."""
     torch.manual_seed(config.seed)
     _, accuracy = evaluate(model, guard, data.test)
@@ -107,7 +128,7 @@ def evidence(
     guesses: dict[str, Reconstruction],
     judge: Judge,
     view: View,
-    guard: Defence,
+    guard: Guard,
     classes: int,
     accuracy: float,
 ) -> Evidence:

@@ -10,7 +10,7 @@ import torch
 
 from attcem.config import AuditConfig, ClientsConfig
 from attcem.data import Data
-from attcem.defences import Defence
+from attcem.defences import Guard
 from attcem.models import Split
 from attcem.threat import build_view
 from attcem.train import evaluate
@@ -21,7 +21,7 @@ REPORTED = ("mse", "psnr", "ssim", "recon_acc", "reid_top1")
 
 def by_client(
     result: Result,
-    trained: tuple[Split, Defence, Data],
+    trained: tuple[Split, Guard, Data],
     clients: Sequence[Images],
     config: ClientsConfig,
     audit: AuditConfig,
@@ -76,7 +76,7 @@ def mixed(means: np.ndarray, owned: np.ndarray) -> float | None:
     return float(np.average(means[known], weights=owned[known])) if known.any() else None
 
 
-def class_accuracy(model: Split, guard: Defence, data: Data, seed: int) -> np.ndarray:
+def class_accuracy(model: Split, guard: Guard, data: Data, seed: int) -> np.ndarray:
     """Accuracy on the released test images of each class; NaN where there are none."""
     found = np.full(data.classes, np.nan)
     with torch.random.fork_rng():
@@ -86,15 +86,15 @@ def class_accuracy(model: Split, guard: Defence, data: Data, seed: int) -> np.nd
     return found
 
 
-def client_flags(model: Split, guard: Defence, guards: Sequence[Defence], some: Images) -> list[str]:
+def client_flags(model: Split, guard: Guard, guards: Sequence[Guard], some: Images) -> list[str]:
     """What the clients' own guards have to say, and whether all of them release as the deployed one does."""
     where = next(model.parameters())
     with torch.no_grad():
         z = model.encoder(some.pixels().to(where.device, where.dtype))
-    known, flags = set(guard.caveats), []
+    known, flags = set(guard.flags), []
     for number, own in enumerate(guards):
         own = own.to(where.device, where.dtype).eval()
-        flags += [f"client {number}: {caveat}" for caveat in own.caveats if caveat not in known]
+        flags += [f"client {number}: {flag}" for flag in own.flags if flag not in known]
         if not torch.allclose(released(guard, z), released(own, z), rtol=1e-4, atol=1e-6):
             flags.append(
                 f"client {number} does not release as the deployed guard does: its local state changes what it sends, "
@@ -104,7 +104,7 @@ def client_flags(model: Split, guard: Defence, guards: Sequence[Defence], some: 
 
 
 @torch.no_grad()
-def released(guard: Defence, z: torch.Tensor) -> torch.Tensor:
+def released(guard: Guard, z: torch.Tensor) -> torch.Tensor:
     """What a guard lets out, with the same noise at every call."""
     with torch.random.fork_rng():
         torch.manual_seed(0)

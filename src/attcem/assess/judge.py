@@ -10,7 +10,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attcem.attacks import BASELINES, Attack
 from attcem.metrics import METRICS, Evaluator, aligned, reidentified
 from attcem.types import Images, Scores, Summary
 
@@ -52,20 +51,6 @@ class Judge:
     def covered(self, name: str) -> int:
         """How many images an attack reconstructed."""
         return int((~self.scores[name]["mse"].isnan()).sum())
-
-    def verdict(self, suite: Mapping[str, Attack], classes: Sequence[str]) -> dict[str, Any]:
-        """Fields of a Result: every attack's scores, their worst case, and whom it hits."""
-        once = [name for name, attack in suite.items() if attack.observations == 1]
-        worst, per_class = self.worst(once), self.per_class(classes)
-        return {
-            "attacks": {name: self.summary(name) for name in suite},
-            "repeated": [name for name in suite if name not in once],
-            "worst": worst,
-            "baselines": {name: self.summary(name) for name in BASELINES},
-            "per_class": per_class,
-            "risk": self.risk(per_class),
-            "per_image": self.per_image(),
-        }
 
     def summary(self, name: str) -> Scores:
         """One attack's scores over the images."""

@@ -8,23 +8,23 @@ import torch
 from torch import Tensor
 
 from attcem.data import Data
-from attcem.defences import Defence, Stage
+from attcem.defences import Defence, Guard, Stage
 from attcem.metrics.bounds import bounds
 from attcem.models import Split
 from attcem.threat import the_device
 from attcem.types import Scores
 
 
-def promises(model: Split, guard: Defence, data: Data) -> dict[str, Any]:
+def promises(model: Split, guard: Guard, data: Data) -> dict[str, Any]:
     """What theory says of any attack on this device, from its clean latents of the test images."""
     device = the_device(model, guard)
     pixels = data.test.pixels()
-    changes = [link for link in guard.links if type(link).release is not Defence.release]
+    changes = {name: link for name, link in guard.named.items() if type(link).release is not Defence.release}
 
     def before_noise(x: Tensor) -> Tensor:
         """What the noise is added to: the clean latent, transformed where a link does that first."""
         z = device.encode(x)
-        for link in changes:
+        for link in changes.values():
             if link.stage is Stage.TRANSFORM:
                 z = link.release(z)
         return z.float()
@@ -38,7 +38,7 @@ def promises(model: Split, guard: Defence, data: Data) -> dict[str, Any]:
         guard.sigma,
         pixels,
         encode=before_noise,
-        not_counted=[link.name for link in changes if link.sigma == 0 and link.stage is not Stage.TRANSFORM],
+        not_counted=[n for n, link in changes.items() if link.sigma == 0 and link.stage is not Stage.TRANSFORM],
     )
 
 

@@ -17,10 +17,10 @@ from torch import Tensor
 from attcem.attacks import Reconstruction
 from attcem.config import AuditConfig
 from attcem.data import Data
-from attcem.defences import Defence, describe
+from attcem.defences import Guard, describe
 from attcem.models import Split
-from attcem.train import caveat
-from attcem.types import Images
+from attcem.train import honesty_flags
+from attcem.types import Images, Record
 
 SHOWN = 10
 """So many pictures are kept of every attack."""
@@ -30,16 +30,11 @@ EXTREMES = 3
 """Of all attacked images, so many that leak most, least, and in the middle are kept as well."""
 
 
-def training_flags(model: Split, guard: Defence) -> list[str]:
+def training_flags(record: Record, guard: Guard) -> list[str]:
     """What the defences say of themselves, and which of their penalties could fall without the encoder."""
-    fallen = {} if model.record is None else model.record.surrogate_only
-    links = {link.name: link for link in guard.links}
-    doubts = [
-        doubt
-        for name, fall in fallen.items()
-        for doubt in caveat(name, fall, getattr(links[name], "bounds_information", False))
-    ]
-    return guard.caveats + doubts
+    fallen = record.surrogate_only.items()
+    bounds = {name: getattr(link, "bounds_information", False) for name, link in guard.named.items()}
+    return guard.flags + [flag for name, fall in fallen for flag in honesty_flags(name, fall, bounds[name])]
 
 
 def stacked(epochs: list[dict[str, list[float]]]) -> dict[str, np.ndarray]:
@@ -51,22 +46,9 @@ def stacked(epochs: list[dict[str, list[float]]]) -> dict[str, np.ndarray]:
     }
 
 
-def training_record(model: Split, targets: Tensor, seed: int) -> dict[str, Any]:
-    """Fields of a Result that training left behind; the seed stands in where nothing did."""
-    record = model.record
-    return {
-        "seed": seed if record is None else record.seed,
-        "cost": costs(model, targets),
-        "history": record.history if record else [],
-        "surrogate_only": max(record.surrogate_only.values(), default=None) if record else None,
-        "diagnostics": stacked(record.diagnostics) if record else {},
-    }
-
-
 def costs(model: Split, targets: Tensor) -> dict[str, float]:
-    """What training took, the size of the halves, and the bytes that one image sends over the wire."""
+    """The size of the halves, and the bytes that one image sends over the wire."""
     return {
-        **({} if model.record is None else model.record.cost),
         "params_device": sum(p.numel() for p in model.encoder.parameters()),
         "params_cloud": sum(p.numel() for p in model.decoder.parameters()),
         "bytes": targets[0].numel() * targets.element_size(),
@@ -98,7 +80,7 @@ def eight_bit(pictures: Float[Tensor, "n c h w"]) -> UInt8[np.ndarray, "n h w c"
     return (pictures.cpu().clamp(0, 1) * 255).round().to(torch.uint8).permute(0, 2, 3, 1).numpy()
 
 
-def describe_experiment(model: Split, guard: Defence, data: Data, config: AuditConfig) -> dict[str, Any]:
+def describe_experiment(model: Split, guard: Guard, data: Data, config: AuditConfig) -> dict[str, Any]:
     """The configuration of something that was put together by hand."""
     return {
         "data": {"name": data.name, **data.draw},
@@ -106,11 +88,6 @@ def describe_experiment(model: Split, guard: Defence, data: Data, config: AuditC
         "defence": describe(guard),
         "audit": {"suite": config.suite, "images": config.images, "seed": config.seed},
     }
-
-
-def provenance() -> dict[str, Any]:
-    """Fields of a Result that say what made it."""
-    return {"versions": versions(), "commit": current_commit()}
 
 
 def current_commit() -> str:

@@ -6,7 +6,7 @@ from torch import nn
 
 from attcem.attacks import Attack
 from attcem.data import Data
-from attcem.defences import Defence
+from attcem.defences import Guard
 from attcem.metrics import METRICS
 from attcem.models import Split
 from attcem.progress import say
@@ -17,7 +17,7 @@ from attcem.types import Device, Images, Latent
 def stages(
     attack: Attack | None,
     model: Split,
-    guard: Defence,
+    guard: Guard,
     data: Data,
     truth: Images,
     *,

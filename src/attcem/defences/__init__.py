@@ -10,12 +10,13 @@ from typing import Any
 
 from attcem.defences.adversarial_noise import AdversarialNoise
 from attcem.defences.arl import ARL
-from attcem.defences.base import Chain, Defence, Stage, Undefended
+from attcem.defences.base import INPUT_GRADIENT, NOISE, WEIGHTED, Defence, Stage, Undefended
 from attcem.defences.bound import Bound
 from attcem.defences.dropout import Dropout
 from attcem.defences.fisher import Fisher
 from attcem.defences.gated import Gated
 from attcem.defences.gmm import GMM
+from attcem.defences.guard import Guard, own_parameters
 from attcem.defences.hybrid import Hybrid
 from attcem.defences.lca import LCA
 from attcem.defences.local_dp import LocalDP
@@ -34,8 +35,11 @@ __all__ = [
     "ARL",
     "DEFENCES",
     "GMM",
+    "INPUT_GRADIENT",
     "LCA",
+    "NOISE",
     "VIB",
+    "WEIGHTED",
     "AdversarialNoise",
     "Bound",
     "Chain",
@@ -43,6 +47,7 @@ __all__ = [
     "Dropout",
     "Fisher",
     "Gated",
+    "Guard",
     "Hybrid",
     "Insight",
     "LocalDP",
@@ -59,7 +64,11 @@ __all__ = [
     "check_described",
     "create_defence",
     "describe",
+    "own_parameters",
 ]
+
+Chain = Guard
+"""Its name in the first edition."""
 
 DEFENCES: dict[str, type[Defence]] = {
     "none": Undefended,
@@ -95,11 +104,10 @@ def create_defence(name: str, **options: Any) -> Defence:
         raise ValueError(f"defence {name!r} cannot be made with {options}: {error}") from error
 
 
-def build_defence(chain: Any) -> Defence:
-    """Make the chain that a configuration describes, as `[{kind: options}, …]`; an empty one is undefended."""
-    links = [create_link(kind, options) for _, kind, options in read_links(chain)] or [Undefended()]
-    guard = links[0] if len(links) == 1 else Chain(*links)
-    silent = [link.name for link in guard.links if link.needs_noise and guard.sigma == 0]
+def build_defence(chain: Any) -> Guard:
+    """Make the guard that a configuration describes, as `[{kind: options}, …]`; an empty one is undefended."""
+    guard = Guard(*(create_link(kind, options) for _, kind, options in read_links(chain)))
+    silent = [name for name, link in guard.named.items() if NOISE in link.needs and guard.sigma == 0]
     if silent:
         raise ValueError(f"defence {silent[0]!r} means nothing without noise: add noise, as in defence.noise.sigma=0.1")
     return guard
@@ -126,13 +134,12 @@ def signature_of(cls: type[Defence]) -> dict[str, Any]:
     return {p.name: p.annotation for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
 
 
-def describe(guard: Defence) -> list[dict[str, dict[str, Any]]]:
-    """The configuration that `build_defence` makes this chain from; own defences stand there by their import path."""
-    links = guard.named() if isinstance(guard, Chain) else [guard]
-    return as_chain([{kind_of(link): options_of(link)} for link in links])
+def describe(guard: Guard | Defence) -> list[dict[str, dict[str, Any]]]:
+    """The configuration that `build_defence` makes this guard from; own defences stand there by their import path."""
+    return as_chain([{kind_of(link): options_of(link)} for link in Guard.of(guard).chained])  # type: ignore[arg-type]
 
 
-def check_described(guard: Defence, chain: Any) -> None:
+def check_described(guard: Guard | Defence, chain: Any) -> None:
     """Raise where a guard is not what a configuration describes, and say what differs."""
     written = {link.name: filled_in(link) for link in read_links(chain)}
     given = {link.name: {link.kind: link.options} for link in read_links(describe(guard))}

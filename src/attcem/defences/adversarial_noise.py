@@ -109,10 +109,10 @@ class AdversarialNoise(ARL):
         return z + self.budget * self.bounded(raw).to(z.dtype)
 
     @property
-    def caveats(self) -> list[str]:
+    def flags(self) -> list[str]:
         """Nothing is promised."""
         return [
-            *super().caveats,
-            f"{self.name} adds a fixed function of the latent, no uncertainty: it bounds nothing, and only "
+            *super().flags,
+            "adds a fixed function of the latent, no uncertainty: it bounds nothing, and only "
             "attackers that training never met tell what it hides",
         ]

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from attcem.defences.adversary import METRICS, Adversary
-from attcem.defences.base import Chain, Defence
-from attcem.defences.surrogate import nothing
+from attcem.defences.base import Defence
 from attcem.naming import look_up
-from attcem.types import Batch, Latent, Released
+from attcem.types import Batch
 
 
 class ARL(Defence):
@@ -58,11 +57,6 @@ class ARL(Defence):
         self.lam, self.metric, self.threshold, self.warmup = lam, metric, threshold, warmup
         self.steps, self.channels, self.blocks, self.lr = steps, channels, blocks, lr
         self.harmless = self.judge.threshold if threshold is None else threshold
-        self.released: Callable[[Latent], Released] = self.release
-
-    def join(self, chain: Chain) -> None:
-        """The adversary sees what the whole chain lets out."""
-        self.released = chain.release
 
     def setup(self, *, latent: Sequence[int], classes: int, sigma: float) -> None:
         """Make the adversary, and counters of how often it was good enough to be penalised."""
@@ -72,34 +66,31 @@ class ARL(Defence):
 
     def penalty(self, batch: Batch) -> Float[Tensor, ""]:
         """By how much the frozen adversary guesses better than it may, from a fresh release."""
-        released = self.released(batch.z)
+        released = self.release_all(batch.z)
         with torch.autocast(batch.z.device.type, enabled=False):
             score = self.adversary(released, batch.x, self.judge.score)
         value = self.loss_scale * self.judge.excess(score, self.harmless)
-        if not value.isfinite():
-            self.lost += 1
-            return nothing(batch.z)
-        self.calls += 1
-        self.idle += (value == 0).long()
-        if self.watched:
-            self.readings = {f"adversary_{self.metric}": score.detach(), "idle": self.idle / self.calls}
+        self.calls += value.isfinite()
+        self.idle += value == 0
+        if batch.watched:
+            batch.readings.update({f"adversary_{self.metric}": score.detach(), "idle": self.idle / self.calls})
         return value
 
     def observe(self, batch: Batch) -> None:
         """The adversary learns, each time from a fresh release."""
         for _ in range(self.steps):
             with torch.no_grad():
-                released = self.released(batch.z.to(self.adversary.first.dtype))
+                released = self.release_all(batch.z.to(self.adversary.first.dtype))
             self.adversary.learn(released, batch.x, self.judge)
 
     @property
-    def caveats(self) -> list[str]:
+    def flags(self) -> list[str]:
         """Says when most of training went unpenalised."""
         calls, idle = int(getattr(self, "calls", 0)), int(getattr(self, "idle", 0))
         if 2 * idle <= calls:
             return []
         return [
-            f"{self.name} asked for nothing in {idle / calls:.0%} of its steps, because its own "
+            f"asked for nothing in {idle / calls:.0%} of its steps, because its own "
             f"adversary was past the threshold ({self.metric} {self.harmless:g}): it may have been too weak; give it "
             "more steps or channels, or move the threshold"
         ]

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attcem.defences.assignments import ASSIGNMENTS
+from attcem.defences.base import NOISE
 from attcem.defences.memory import MomentMemory
 from attcem.defences.surrogate import Attentive, Insight, Part, estimable
 from attcem.layers import TOKENS
@@ -92,7 +93,7 @@ class Bound(Attentive):
         warmup: epochs before it starts.
     """
 
-    needs_noise = True
+    needs = frozenset({NOISE})
     bounds_information = True
 
     def __init__(

@@ -1,6 +1,6 @@
 """Random entries of the latent never leave the device."""
 
-import torch.nn.functional as F
+from torch import Tensor
 
 from attcem.defences.base import Defence, Stage
 from attcem.types import Latent, Released
@@ -16,6 +16,7 @@ class Dropout(Defence):
     """
 
     stage = Stage.DROPOUT
+    distribution = "uniform"
 
     def __init__(self, rate: float = 0.5) -> None:
         super().__init__()
@@ -23,6 +24,6 @@ class Dropout(Defence):
             raise ValueError(f"dropout rate={rate} is no probability below 1: give something like 0.5")
         self.rate = rate
 
-    def release(self, z: Latent) -> Released:
+    def release(self, z: Latent, noise: Tensor | None = None) -> Released:
         """Never the same entries twice, in training and evaluation alike."""
-        return F.dropout(z, self.rate, training=True)
+        return z * (self.drawn(z, noise) >= self.rate) / (1 - self.rate)

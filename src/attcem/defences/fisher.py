@@ -8,8 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attcem.defences.base import Defence
-from attcem.defences.surrogate import nothing
+from attcem.defences.base import INPUT_GRADIENT, NOISE, Defence, nothing
 from attcem.maths import gaussian_like
 from attcem.types import Batch, Latent
 
@@ -36,8 +35,7 @@ class Fisher(Defence):
         warmup: epochs before it starts.
     """
 
-    needs_noise = True
-    through_encoder = True
+    needs = frozenset({NOISE, INPUT_GRADIENT})
 
     def __init__(self, lam: float = 0.1, draws: int = 1, warmup: int = 0) -> None:
         super().__init__()
@@ -50,14 +48,10 @@ class Fisher(Defence):
         self.sigma_n = sigma
 
     def penalty(self, batch: Batch) -> Float[Tensor, ""]:
-        """½ log(1 + dFIL); zero where it is not finite, or where the latent does not hang on the picture."""
+        """½ log(1 + dFIL); zero where the latent does not hang on the picture."""
         if not (batch.x.requires_grad and batch.z.grad_fn is not None):
             return nothing(batch.z)
         leak = fisher_trace(batch.x, batch.z, self.sigma_n, self.draws) / batch.x[0].numel()
-        value = 0.5 * leak.log1p().mean()
-        if not value.isfinite():
-            self.lost += 1
-            return nothing(batch.z)
-        if self.watched:
-            self.readings = {"dfil": leak.detach().mean()}
-        return value
+        if batch.watched:
+            batch.readings["dfil"] = leak.detach().mean()
+        return 0.5 * leak.log1p().mean()

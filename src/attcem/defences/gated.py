@@ -7,6 +7,7 @@ from collections.abc import Callable
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from attcem.defences.base import NOISE
 from attcem.defences.gates import Gates
 from attcem.defences.surrogate import Attentive, Insight, Part
 from attcem.layers import GatedAttentionPooling
@@ -53,7 +54,7 @@ class Gated(Attentive):
         self.lam, self.form, self.warmup, self.loss_scale, self.open_gates = lam, form, warmup, loss_scale, open_gates
         self.tokens, self.width = tokens, width
         self.threshold, self.var_threshold, self.gamma = threshold, var_threshold, gamma
-        self.needs_noise = threshold in NEED_NOISE
+        self.needs = frozenset([NOISE] * (threshold in NEED_NOISE))
 
     def attend_to(self, width: int) -> None:
         """Normalisation, attention, and the gates of the form that has them."""
@@ -72,12 +73,12 @@ class Gated(Attentive):
 
 def hinged(self: Gated, found: Moments, part: Part) -> tuple[Float[Tensor, " c"], dict[str, Tensor]]:
     """mean_d ReLU( log(σ²+γ) − log θ )."""
-    return hinge(found.var, self.theta(found.var), self.gamma).mean((1, 2)), {}
+    return hinge(found.var, self.theta(found.var, part), self.gamma).mean((1, 2)), {}
 
 
 def gated(self: Gated, found: Moments, part: Part) -> tuple[Float[Tensor, " c"], dict[str, Tensor]]:
     """class gate · mean_d( dim gate ⊙ SNR gate ⊙ softplus term )."""
-    psi, gates = self.gates(found.mu, found.var, self.theta(found.var), self.gamma)
+    psi, gates = self.gates(found.mu, found.var, self.theta(found.var, part), self.gamma)
     of_class = self.gates.of_class(part.p)
     return of_class * psi.mean((1, 2)), gates | ({} if self.open_gates else {"class": of_class})
 

@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
+from attcem.defences.base import NOISE
 from attcem.defences.surrogate import Insight, Part, Surrogate
 from attcem.layers import TOKENS
 from attcem.maths import NEED_NOISE, THRESHOLDS, diagonal_rate, entropy, hinge, segment_count, segment_sum
@@ -23,23 +24,23 @@ LARGEST = 1e12
 """A token with larger features is left out of a fit: sums of its squares need not be finite."""
 
 
-def hinged(self: GMM, pi: Float[Tensor, "c k"], var: Float[Tensor, "c k d"]) -> Float[Tensor, " c"]:
+def hinged(self: GMM, part: Part, pi: Float[Tensor, "c k"], var: Float[Tensor, "c k d"]) -> Float[Tensor, " c"]:
     """Σ_k π_k ReLU( log(v̂_k+γ) − log θ )."""
     spread = var.mean(2)
-    return (pi * hinge(spread, self.theta(spread[pi > 0]), self.gamma)).sum(1)
+    return (pi * hinge(spread, self.theta(spread[pi > 0], part), self.gamma)).sum(1)
 
 
-def variance(self: GMM, pi: Float[Tensor, "c k"], var: Float[Tensor, "c k d"]) -> Float[Tensor, " c"]:
+def variance(self: GMM, part: Part, pi: Float[Tensor, "c k"], var: Float[Tensor, "c k d"]) -> Float[Tensor, " c"]:
     """Σ_k π_k (v̂_k + 0.001)."""
     return (pi * (var.mean(2) + 0.001)).sum(1)
 
 
-def logdet(self: GMM, pi: Float[Tensor, "c k"], var: Float[Tensor, "c k d"]) -> Float[Tensor, " c"]:
+def logdet(self: GMM, part: Part, pi: Float[Tensor, "c k"], var: Float[Tensor, "c k d"]) -> Float[Tensor, " c"]:
     """Σ_k π_k ( −log π_k + ½ Σ_d log(1 + v̂_kd/σ_n²) ): the diagonal is never below the full determinant (Hadamard)."""
     return entropy(pi) + (pi * diagonal_rate(var, self.sigma_n)).sum(1)
 
 
-Form = Callable[["GMM", Float[Tensor, "c k"], Float[Tensor, "c k d"]], Float[Tensor, " c"]]
+Form = Callable[["GMM", Part, Float[Tensor, "c k"], Float[Tensor, "c k d"]], Float[Tensor, " c"]]
 """Weights and variances of the clusters → what each class loses."""
 
 FORMS: Mapping[str, Form] = {"hinge": hinged, "variance": variance, "logdet": logdet}
@@ -102,7 +103,8 @@ class GMM(Surrogate):
         self.lam, self.form, self.clusters, self.tokens = lam, form, clusters, tokens
         self.threshold, self.var_threshold, self.gamma = threshold, var_threshold, gamma
         self.loss_scale, self.warmup = loss_scale, warmup
-        self.needs_noise = form == "logdet" or (form == "hinge" and threshold in NEED_NOISE)
+        needs_noise = form == "logdet" or (form == "hinge" and threshold in NEED_NOISE)
+        self.needs = frozenset([NOISE] * needs_noise)
 
     def build(self, latent: tuple[int, ...]) -> None:
         """Room for the clusters of every class, none of them fitted yet."""
@@ -135,7 +137,7 @@ class GMM(Surrogate):
         rho = (10 * members / (pi * seen.unsqueeze(1)).clamp_min(1)).clamp_max(0.99).unsqueeze(2)
         blended = rho * squares / members.clamp_min(1).unsqueeze(2) + (1 - rho) * var
         resp = F.one_hot(index, self.clusters).to(x.dtype).reshape(*x.shape[:2], self.clusters)
-        return self.weigh(self, pi, blended), Insight(resp=resp)
+        return self.weigh(self, part, pi, blended), Insight(resp=resp)
 
     def by_form(self, squares: Float[Tensor, "*n d"]) -> Float[Tensor, "*n features"]:
         """Every feature by itself where the form asks for that, else their mean: with many classes much less to add."""

@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from attcem.defences.base import NOISE
 from attcem.defences.bound import Bound
 from attcem.defences.gated import Gated
 from attcem.defences.slot import Slot
@@ -66,7 +67,7 @@ class Hybrid(Surrogate):
         self.refined = look_up("deep", deep, DEEP)(**settings)
         self.lam, self.refine, self.deep, self.tokens, self.warmup = lam, refine, deep, tokens, warmup
         self.threshold, self.var_threshold, self.gamma, self.loss_scale = threshold, var_threshold, gamma, loss_scale
-        self.needs_noise = threshold in NEED_NOISE or self.refined.needs_noise
+        self.needs = frozenset([NOISE] * (threshold in NEED_NOISE)) | self.refined.needs
         self.seen: tuple[Tensor, Tensor] | None = None
 
     def build(self, latent: tuple[int, ...]) -> None:
@@ -77,7 +78,6 @@ class Hybrid(Surrogate):
 
     def losses(self, part: Part) -> tuple[Float[Tensor, " c"], Insight]:
         """The cheap loss of every class, replaced by the deep one where the risk is highest."""
-        self.screen.progress = self.refined.progress = self.progress
         cheap, insight = self.screen.losses(part)
         risk = self.running(part, cheap.detach())
         self.seen = part.present, risk

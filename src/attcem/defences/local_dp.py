@@ -8,7 +8,6 @@ import torch
 from scipy.special import log_ndtr, ndtr
 
 from attcem.defences.base import Defence, Stage
-from attcem.maths import gaussian_like
 from attcem.naming import look_up
 from attcem.types import Latent, Released
 
@@ -29,11 +28,6 @@ def gaussian_delta(sensitivity: float, epsilon: float, sigma: float) -> float:
     return float(ndtr(half - reach) - math.exp(epsilon + log_ndtr(-half - reach)))
 
 
-def laplace_noise(z: Latent) -> Latent:
-    """Draws of density ½ e^{−|t|}: the difference of two exponential ones, which is never infinite."""
-    return torch.empty_like(z).exponential_() - torch.empty_like(z).exponential_()
-
-
 def clipped(z: Latent, limit: float, order: int) -> Latent:
     """ẑ · min(1, limit / ‖ẑ‖), sample by sample."""
     wide = torch.promote_types(z.dtype, torch.float32)
@@ -44,16 +38,16 @@ def clipped(z: Latent, limit: float, order: int) -> Latent:
 
 @dataclass(frozen=True)
 class Mechanism:
-    """Which norm is clipped, how large the noise must be for sensitivity, ε and δ, and how it is drawn."""
+    """Which norm is clipped, how large the noise must be for sensitivity, ε and δ, and where it is drawn from."""
 
     order: int
     scale: Callable[[float, float, float], float]
-    draw: Callable[[Latent], Latent]
+    distribution: str
 
 
 MECHANISMS = {
-    "gaussian": Mechanism(2, gaussian_scale, gaussian_like),
-    "laplace": Mechanism(1, laplace_scale, laplace_noise),
+    "gaussian": Mechanism(2, gaussian_scale, "normal"),
+    "laplace": Mechanism(1, laplace_scale, "laplace"),
 }
 
 
@@ -89,25 +83,25 @@ class LocalDP(Defence):
         self.sensitivity = 1.0 if clip is None else 2 * clip
         self.scale = self.noise.scale(self.sensitivity, epsilon, delta)
         self.sigma = self.scale if mechanism == "gaussian" else 0.0
-        self.bends = clip is not None
+        self.hides_earlier_noise, self.distribution = clip is not None, self.noise.distribution
 
-    def release(self, z: Latent) -> Released:
+    def release(self, z: Latent, noise: torch.Tensor | None = None) -> Released:
         """Never the same twice, in training and evaluation alike."""
         bounded = z if self.clip is None else clipped(z, self.clip, self.noise.order)
-        return bounded + self.scale * self.noise.draw(z)
+        return bounded + self.scale * self.drawn(z, noise)
 
     @property
-    def caveats(self) -> list[str]:
+    def flags(self) -> list[str]:
         """Where what epsilon suggests is not what is given."""
         if self.clip is None:
             return [
-                f"{self.name}: latents are not clipped (the published form), so two of them may lie any distance apart"
-                f": epsilon={self.epsilon:g} is no guarantee of differential privacy; set defence.{self.name}.clip"
+                f"latents are not clipped (the published form), so two of them may lie any distance apart"
+                f": epsilon={self.epsilon:g} is no guarantee of differential privacy; set defence.local_dp.clip"
             ]
         if self.mechanism == "gaussian" and self.epsilon >= 1:
             given = gaussian_delta(self.sensitivity, self.epsilon, self.scale)
             return [
-                f"{self.name}: the formula of the gaussian mechanism is proven for epsilon below 1 only; at "
+                f"the formula of the gaussian mechanism is proven for epsilon below 1 only; at "
                 f"epsilon={self.epsilon:g} its noise gives delta={given:.3g} (exact); {self.delta:.3g} was asked for"
             ]
         return []

@@ -1,7 +1,8 @@
 """Gaussian noise on everything that leaves the device."""
 
+from torch import Tensor
+
 from attcem.defences.base import Defence, Stage
-from attcem.maths import gaussian_like
 from attcem.types import Latent, Released
 
 
@@ -9,6 +10,7 @@ class Noise(Defence):
     """Adds fresh Gaussian noise at every release: z = ẑ + σ_n ε, ε ~ N(0, I)."""
 
     stage = Stage.NOISE
+    distribution = "normal"
 
     def __init__(self, sigma: float = 0.1) -> None:
         super().__init__()
@@ -16,6 +18,6 @@ class Noise(Defence):
             raise ValueError(f"noise sigma must be zero or positive, not {sigma}")
         self.sigma = sigma
 
-    def release(self, z: Latent) -> Released:
+    def release(self, z: Latent, noise: Tensor | None = None) -> Released:
         """Never the same twice, in training and evaluation alike."""
-        return z + self.sigma * gaussian_like(z)
+        return z + self.sigma * self.drawn(z, noise)

@@ -6,8 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attcem.defences.base import Defence
-from attcem.defences.surrogate import nothing
+from attcem.defences.base import Defence, nothing
 from attcem.maths.dcor import LEAST_UNBIASED, distance_correlation
 from attcem.types import Batch
 
@@ -29,14 +28,10 @@ class NoPeek(Defence):
         self.lam, self.unbiased, self.warmup = lam, unbiased, warmup
 
     def penalty(self, batch: Batch) -> Float[Tensor, ""]:
-        """dCor² of the batch; zero where it is not finite, or where there are too few samples to correct the bias."""
+        """dCor² of the batch; zero where there are too few samples to correct the bias."""
         if self.unbiased and len(batch.z) < LEAST_UNBIASED:
             return nothing(batch.z)
         wide = torch.promote_types(batch.z.dtype, torch.float32)
         with torch.autocast(batch.z.device.type, enabled=False):
             x, z = (values.flatten(1).to(wide) for values in (batch.x, batch.z))
-            value = distance_correlation(x, z, unbiased=self.unbiased)
-        if not value.isfinite():
-            self.lost += 1
-            return nothing(batch.z)
-        return value
+            return distance_correlation(x, z, unbiased=self.unbiased)

@@ -55,7 +55,7 @@ class Pruning(Defence):
         self.layers: list[tuple[nn.Conv2d, nn.Module]] = []
         self.hooks: list[RemovableHandle] = []
 
-    def attach(self, encoder: nn.Module, *, fresh: bool) -> None:
+    def attach(self, encoder: nn.Module, borrow: Callable[[str], None] | None = None) -> None:
         """Put a mask, all open, behind every inner layer."""
         for hook in self.hooks:
             hook.remove()

@@ -10,11 +10,13 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from attcem.defences.base import NOISE
 from attcem.defences.gates import Gates
 from attcem.defences.surrogate import Attentive, Insight, Part
 from attcem.layers import GatedCrossAttention, SlotAttention
 from attcem.maths import NEED_NOISE, THRESHOLDS, hinge, moments
 from attcem.naming import look_up
+from attcem.types import Batch
 
 SILENT_CALLS = 100
 SHUT_ABOVE = {"snr": 0.5, "dim": 0.6}
@@ -84,7 +86,7 @@ class Slot(Attentive):
         self.tokens, self.width, self.slots, self.iters = tokens, width, slots, iters
         self.threshold, self.var_threshold, self.gamma = threshold, var_threshold, gamma
         self.shut_off, self.open_gates = shut_off, open_gates
-        self.needs_noise = threshold in NEED_NOISE
+        self.needs = frozenset([NOISE] * (threshold in NEED_NOISE))
 
     def attend_to(self, width: int) -> None:
         """Normalisation, both attentions, and the gates of the form that has them."""
@@ -105,7 +107,7 @@ class Slot(Attentive):
         slots, resp = self.attention(x, group=part.y, groups=part.classes)
         return self.weigh(self, part, Seen(x, self.cross(x, slots, group=part.y), slots, resp))
 
-    def active(self, insight: Insight) -> bool:
+    def active(self, insight: Insight, batch: Batch) -> bool:
         """Follow the gates, and say whether they let the penalty through."""
         if not (self.shut_off and insight.gates.keys() >= SHUT_ABOVE.keys()):
             return True
@@ -117,18 +119,18 @@ class Slot(Attentive):
             shut = shut or bool(mean > limit)
         self.calls += 1
         self.silent += int(shut)
-        self.counts["shut_off"] = torch.tensor(float(shut))
+        batch.readings["shut_off"] = torch.tensor(float(shut))
         return not shut
 
     @property
-    def caveats(self) -> list[str]:
+    def flags(self) -> list[str]:
         """Says when most of training went unpenalised."""
         calls, silent = int(getattr(self, "calls", 0)), int(getattr(self, "silent", 0))
         if 2 * silent <= calls:
             return []
         means = ", ".join(f"{name} gate {float(getattr(self, f'mean_{name}_gate')):.2f}" for name in SHUT_ABOVE)
         return [
-            f"{self.name} was shut off in {silent / calls:.0%} of its steps (running means: {means}): the encoder was "
+            f"was shut off in {silent / calls:.0%} of its steps (running means: {means}): the encoder was "
             "hardly penalised; shut_off=false or open_gates=true penalises every step"
         ]
 
@@ -136,7 +138,7 @@ class Slot(Attentive):
 def hinged(self: Slot, part: Part, seen: Seen) -> tuple[Float[Tensor, " c"], Insight]:
     """mean_d ReLU( log(Var_unbiased(y)+γ) − log θ )."""
     var = moments(seen.y, part.y, part.classes, unbiased=True).var
-    return hinge(var, self.theta(var), self.gamma).mean((1, 2)), Insight(resp=seen.resp)
+    return hinge(var, self.theta(var, part), self.gamma).mean((1, 2)), Insight(resp=seen.resp)
 
 
 def mixture(self: Slot, part: Part, seen: Seen) -> tuple[Float[Tensor, " c"], Insight]:
@@ -145,7 +147,7 @@ def mixture(self: Slot, part: Part, seen: Seen) -> tuple[Float[Tensor, " c"], In
     resp = (self.gates["sharpness"] * cosine).softmax(-1)
     found = moments(seen.y, part.y, part.classes, resp)
     weight = (self.gates["power"] * found.mass.clamp_min(1e-20).log()).softmax(-1)
-    psi, gates = self.gates(found.mu, found.var, self.theta(found.var), self.gamma)
+    psi, gates = self.gates(found.mu, found.var, self.theta(found.var, part), self.gamma)
     of_class = self.gates.of_class(part.p)
     losses = of_class * (weight.unsqueeze(-1) * psi).sum(1).mean(1)
     return losses, Insight(resp=resp, gates=gates | ({} if self.open_gates else {"class": of_class}))

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from attcem.defences.base import Defence
+from attcem.defences.base import NOISE, Defence, nothing
 from attcem.layers import TOKENS, WIDEST, Tokens
 from attcem.maths import (
     THRESHOLDS,
@@ -41,6 +41,8 @@ class Part:
     """The classes' own numbers."""
     p: Float[Tensor, " c"]
     """M / B, a class's share of the whole batch."""
+    progress: float = 0.0
+    """Share of training done."""
 
     @property
     def classes(self) -> int:
@@ -51,7 +53,7 @@ class Part:
         """Only the chosen classes."""
         kept = chosen[self.y]
         renumber = chosen.cumsum(0) - 1
-        return Part(self.z[kept], renumber[self.y[kept]], self.present[chosen], self.p[chosen])
+        return Part(self.z[kept], renumber[self.y[kept]], self.present[chosen], self.p[chosen], self.progress)
 
 
 def estimable(batch: Batch, classes: int, least: int = 2) -> Part | None:
@@ -63,7 +65,7 @@ def estimable(batch: Batch, classes: int, least: int = 2) -> Part | None:
     # Only classes that are kept cost anything: of 10 or of 600, a batch holds at most as many as samples.
     present, y = batch.y[kept].unique(return_inverse=True)
     z = batch.z[kept].to(torch.promote_types(batch.z.dtype, torch.float32))
-    return Part(z, y, present, count[present].to(z.dtype) / len(batch.y))
+    return Part(z, y, present, count[present].to(z.dtype) / len(batch.y), batch.progress)
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ class Surrogate(Defence, ABC):
     """A penalty on the clean latents of a batch, class by class, in place of the conditional entropy h(x|z).
 
     A subclass says what each class loses (`losses`); the total is Σ p_c L_c / Σ p_c. A class with fewer than two
-    samples is left out; a total that is not finite becomes a zero that keeps the graph, and is counted.
+    samples is left out.
     """
 
     loss_scale: float = 1.0
@@ -94,9 +96,9 @@ class Surrogate(Defence, ABC):
 
     def setup(self, *, latent: Sequence[int], classes: int, sigma: float) -> None:
         """Remember what every surrogate needs to know, then make parameters."""
-        if self.needs_noise and not sigma > 0:
+        if NOISE in self.needs and not sigma > 0:
             raise ValueError(
-                f"{self.name} needs noise, but the chain's sigma is {sigma}: without it any latent can carry "
+                f"{self.kind} needs noise, but the chain's sigma is {sigma}: without it any latent can carry "
                 "everything, and every class looks too wide; add Noise to the chain, as in "
                 f'Noise(sigma=0.1) + create_defence("{self.kind}")'
             )
@@ -114,12 +116,12 @@ class Surrogate(Defence, ABC):
         """Σ p_c L_c / Σ p_c."""
         return (part.p * losses).sum() / part.p.sum()
 
-    def theta(self, var: Float[Tensor, "*n"]) -> Scalar:
+    def theta(self, var: Float[Tensor, "*n"], part: Part) -> Scalar:
         """θ, the variance above which a feature counts as leaking."""
-        now = Circumstances(self.sigma_n, self.var_threshold, self.gamma, self.progress)
+        now = Circumstances(self.sigma_n, self.var_threshold, self.gamma, part.progress)
         return THRESHOLDS[self.threshold](var, now)
 
-    def active(self, insight: Insight) -> bool:
+    def active(self, insight: Insight, batch: Batch) -> bool:
         """Whether this batch is penalised at all."""
         return True
 
@@ -133,7 +135,7 @@ class Surrogate(Defence, ABC):
         return nothing(batch.z) if part is None else self.total(part, self.losses(part)[0])
 
     def penalty(self, batch: Batch) -> Float[Tensor, ""]:
-        """The scaled value; zero where there is none, where it is not finite, or while it is shut off."""
+        """The scaled value; zero where there is none, or while it is shut off."""
         part = self.part(batch)
         if part is None:
             return nothing(batch.z)
@@ -141,23 +143,20 @@ class Surrogate(Defence, ABC):
             losses, insight = self.losses(part)
             value = self.loss_scale * self.total(part, losses)
         if not value.isfinite():
-            self.lost += 1
-            return nothing(batch.z)
-        if self.watched:
+            return value
+        if batch.watched:
             with torch.no_grad():
-                self.readings = self.read(part, losses, insight)
-        return value if self.active(insight) else nothing(batch.z)
+                batch.readings.update(self.read(part, losses, insight))
+        return value if self.active(insight, batch) else nothing(batch.z)
 
     def read(self, part: Part, losses: Float[Tensor, " c"], insight: Insight) -> dict[str, Tensor]:
         """Figures for the log: numbers, and vectors whose length never changes."""
         z = part.z.flatten(1)
         var = moments(z, part.y, part.classes).var.squeeze(1)
         share = part.p / part.p.sum()
-        intra_mse = (part.p * var.mean(1)).sum()
-        self.lost += int(not intra_mse.isfinite())
-        found = {"intra_mse": finite(intra_mse)}
+        found = {"intra_mse": (part.p * var.mean(1)).sum()}
         if self.sigma_n > 0:
-            found["rate_nats"] = finite(rate_bound(entropy(share), share, diagonal_rate(var, self.sigma_n)))
+            found["rate_nats"] = rate_bound(entropy(share), share, diagonal_rate(var, self.sigma_n))
         if insight.weight is not None:
             found["attention_entropy"] = (share * spread_of(insight.weight, part)).sum()
         if insight.resp is not None:
@@ -197,13 +196,3 @@ def spread_of(weight: Float[Tensor, "n t"], part: Part) -> Float[Tensor, " c"]:
     terms = -(weight * weight.clamp_min(torch.finfo(weight.dtype).tiny).log()).sum(1)
     count = segment_count(part.y, part.classes) * weight.shape[1]
     return segment_sum(terms, part.y, part.classes) / count.clamp_min(2).log()
-
-
-def finite(value: Float[Tensor, ""]) -> Float[Tensor, ""]:
-    """Zero in place of what is not a number."""
-    return value.nan_to_num(0.0, 0.0, 0.0)
-
-
-def nothing(z: Latent) -> Float[Tensor, ""]:
-    """A zero that keeps the graph: its gradient is zero even where the latent is not a number."""
-    return z.masked_fill(torch.ones_like(z, dtype=torch.bool), 0.0).sum()

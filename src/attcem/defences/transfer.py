@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from torch import nn
 
 from attcem.defences.base import Defence
@@ -24,10 +26,12 @@ class Transfer(Defence):
             raise ValueError(f"transfer rate={rate} must lie between 0 (frozen) and 1 (as fast as the cloud half)")
         self.start_from, self.rate = start_from, rate
 
-    def attach(self, encoder: nn.Module, *, fresh: bool) -> None:
-        """Freeze the encoder, or slow it down."""
-        if fresh and not self.start_from:
-            raise ValueError("transfer needs a run to start from: give defence.transfer.start_from=runs/<id>")
+    def attach(self, encoder: nn.Module, borrow: Callable[[str], None] | None = None) -> None:
+        """Take the other run's encoder, and freeze it or slow it down."""
+        if borrow is not None:
+            if not self.start_from:
+                raise ValueError("transfer needs a run to start from: give defence.transfer.start_from=runs/<id>")
+            borrow(self.start_from)
         if self.rate == 0:
             encoder.requires_grad_(False)
             encoder.register_forward_pre_hook(lambda module, _: module.eval() and None)

@@ -9,9 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attcem.defences.base import Defence, Stage
-from attcem.defences.surrogate import nothing
-from attcem.maths import gaussian_like
+from attcem.defences.base import WEIGHTED, Defence, Stage
 from attcem.types import Batch, Latent, Released
 
 
@@ -35,7 +33,8 @@ class VIB(Defence):
     """
 
     stage = Stage.NOISE
-    weigh_own = True
+    needs = frozenset({WEIGHTED})
+    distribution = "normal"
     log_deviation: nn.Parameter
 
     def __init__(self, lam: float = 1.0, start: float = 0.1, warmup: int = 0) -> None:
@@ -57,18 +56,14 @@ class VIB(Defence):
         """
         return self.log_deviation.min().exp().item() if hasattr(self, "log_deviation") else 0.0
 
-    def release(self, z: Latent) -> Released:
+    def release(self, z: Latent, noise: Tensor | None = None) -> Released:
         """Never the same twice, in training and evaluation alike."""
-        return z + self.log_deviation.to(z.dtype).exp() * gaussian_like(z)
+        return z + self.log_deviation.to(z.dtype).exp() * self.drawn(z, noise)
 
     def penalty(self, batch: Batch) -> Float[Tensor, ""]:
-        """The divergence's mean over the batch and the latent; zero where it is not finite."""
+        """The divergence's mean over the batch and the latent."""
         z = batch.z.to(torch.promote_types(batch.z.dtype, torch.float32))
-        value = gaussian_divergence(z, self.log_deviation.to(z.dtype).expand_as(z)).mean()
-        if not value.isfinite():
-            self.lost += 1
-            return nothing(batch.z)
-        if self.watched:
+        if batch.watched:
             deviation = self.log_deviation.detach().exp()
-            self.readings = {"deviation": deviation.mean(), "least_deviation": deviation.min()}
-        return value
+            batch.readings.update(deviation=deviation.mean(), least_deviation=deviation.min())
+        return gaussian_divergence(z, self.log_deviation.to(z.dtype).expand_as(z)).mean()

@@ -6,7 +6,7 @@ import dataclasses
 import json
 from pathlib import Path
 
-from attcem.defences import Defence
+from attcem.defences import Defence, Guard
 from attcem.experiment import load_run
 from attcem.explain.attention import attention
 from attcem.explain.gates import gates
@@ -26,7 +26,7 @@ def explain(
     images: int = 1000,
     tsne: bool = False,
     model: Split | None = None,
-    guard: Defence | None = None,
+    guard: Guard | Defence | None = None,
     device: str = "auto",
 ) -> list[Explanation]:
     """Draw what a run's defence looks at into its folder `explain/`, where its report finds it.

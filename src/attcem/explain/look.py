@@ -10,7 +10,7 @@ from jaxtyping import Float, Int64, UInt8
 
 from attcem.data import Data
 from attcem.data.loader import in_order
-from attcem.defences import Defence, Hybrid, Insight, Surrogate
+from attcem.defences import Guard, Hybrid, Insight, Surrogate
 from attcem.defences.hybrid import riskiest
 from attcem.defences.surrogate import Part
 from attcem.models import Split
@@ -62,7 +62,7 @@ class Scene:
         return np.array(rows) if length and len(rows) > 1 else None
 
 
-def look(model: Split, guard: Defence, data: Data, images: int) -> Scene:
+def look(model: Split, guard: Guard, data: Data, images: int) -> Scene:
     """Encode some validation images and show them to every surrogate of the chain."""
     if images < 2:
         raise ValueError(f"images={images} is too few to compare: give 2 or more, as in --images 1000")
@@ -71,18 +71,18 @@ def look(model: Split, guard: Defence, data: Data, images: int) -> Scene:
     batch = encoded(model, chosen)
     seen: list[Sight] = []
     blind: list[str] = []
-    for link in guard.links:
+    for name, link in guard.named.items():
         if isinstance(link, Surrogate):
-            found = sights(link, batch)
+            found = sights(name, link, batch)
             seen += found
-            blind += [] if found else [link.name]
+            blind += [] if found else [name]
     return Scene(
         x=np.broadcast_to(chosen.x.numpy(), (*chosen.x.shape[:3], 3)),
         y=chosen.y.numpy(),
         z=batch.z.double().cpu().numpy(),
         names=data.class_names,
         sigma=guard.sigma,
-        chain=" + ".join(link.name for link in guard.links),
+        chain=" + ".join(guard.named) or "none",
         blind=blind,
         sights=seen,
         epochs=[] if model.record is None else model.record.diagnostics,
@@ -105,12 +105,12 @@ def encoded(model: Split, images: Images) -> Batch:
 
 
 @torch.no_grad()
-def sights(link: Surrogate, batch: Batch) -> list[Sight]:
+def sights(name: str, link: Surrogate, batch: Batch) -> list[Sight]:
     """What a surrogate saw; two of them for one that screens all classes and refines some."""
     part = link.eval().part(batch)
     if part is None:
         return []
-    name, insight = link.name, link.losses(part)[1]
+    insight = link.losses(part)[1]
     views = [(name, part, insight)]
     if isinstance(link, Hybrid) and link.seen is not None:
         refined = part.of(riskiest(link.seen[1], link.refine))

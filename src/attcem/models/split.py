@@ -13,6 +13,7 @@ from attcem.models.bottleneck import Bottleneck
 from attcem.models.cutting import cut_module
 from attcem.models.named import ImageData, build_halves, measure_normalisation, named_spec
 from attcem.naming import check_options
+from attcem.types import Record
 
 
 class Split(nn.Module):
@@ -23,8 +24,8 @@ class Split(nn.Module):
     latent_shape: tuple[int, ...]
     """Shape of one clean latent, without the batch."""
     classes: int
-    record: Any
-    """How it was trained, for results: set by `fit`, None before."""
+    record: Record | None
+    """How it was trained, for results: `fit` and `load_run` set it."""
 
     def __init__(
         self,

@@ -5,7 +5,7 @@ from attcem.train.averaging import restore_guards, under
 from attcem.train.checkpoint import State, best_of, read_state, read_tensors, refuse_other_draw
 from attcem.train.clients import fit_clients, refuse_processes
 from attcem.train.distributed import dismiss, is_first, team_size
-from attcem.train.honesty import caveat
+from attcem.train.honesty import honesty_flags
 from attcem.train.loop import fit
 from attcem.train.packing import unpack_modules
 from attcem.train.prediction import evaluate
@@ -15,13 +15,13 @@ __all__ = [
     "RECIPES",
     "State",
     "best_of",
-    "caveat",
     "check_guard",
     "check_network",
     "dismiss",
     "evaluate",
     "fit",
     "fit_clients",
+    "honesty_flags",
     "is_first",
     "read_state",
     "read_tensors",

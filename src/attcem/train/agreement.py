@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import torch
 
 from attcem.data import Data
-from attcem.defences import Defence
+from attcem.defences import Guard
 from attcem.models import Split
 from attcem.types import Images, Latent
 
@@ -31,7 +31,7 @@ def check_network(model: Split, data: Data, images: Images) -> Latent:
     return z
 
 
-def check_guard(model: Split, guard: Defence, z: Latent) -> None:
+def check_guard(model: Split, guard: Guard, z: Latent) -> None:
     """Raise a ValueError where a guard cannot release latents of this network, most often as it was never set up."""
     with looking_at(model, guard):
         try:

@@ -8,23 +8,23 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attcem.defences import Defence
+from attcem.defences import Guard, own_parameters
 
 Tensors = Mapping[str, Tensor]
 
 
-def exchanged(encoder: nn.Module, guard: Defence) -> dict[str, Tensor]:
+def exchanged(encoder: nn.Module, guard: Guard) -> dict[str, Tensor]:
     """All that a client sends to be averaged, as it lies in memory: never a memory, an adversary or a cluster.
 
     These are the encoder's weights and running statistics, and those parameters of the guard that the trainer trains.
     """
-    trained = {id(parameter) for parameter in guard.own_parameters()}
+    trained = {id(parameter) for parameter in own_parameters(guard)}
     weights = {f"encoder.{name}": tensor.detach() for name, tensor in encoder.state_dict().items()}
     learned = {f"guard.{name}": p.detach() for name, p in guard.named_parameters() if id(p) in trained}
     return weights | learned
 
 
-def kept(guard: Defence) -> dict[str, Tensor]:
+def kept(guard: Guard) -> dict[str, Tensor]:
     """What stays with the client: all state of its guard that is not exchanged."""
     sent = exchanged(nn.Identity(), guard)
     return {name: tensor for name, tensor in guard.state_dict().items() if f"guard.{name}" not in sent}
@@ -52,7 +52,7 @@ def take_over(mine: Tensors, theirs: Tensors) -> None:
         tensor.copy_(theirs[name])
 
 
-def restore_guards(guards: Sequence[Defence], deployed: Defence, tensors: Tensors) -> None:
+def restore_guards(guards: Sequence[Guard], deployed: Guard, tensors: Tensors) -> None:
     """Give clients' guards what all have learned, from the deployed one, and what each kept, from a checkpoint."""
     for number, guard in enumerate(guards):
         state = deployed.state_dict() | under(tensors, f"client.{number}.guard.")

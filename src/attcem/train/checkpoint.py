@@ -18,6 +18,7 @@ from attcem.reading.content import open_plain
 from attcem.reading.plain import read_json
 from attcem.reading.tensors import tensors_of
 from attcem.reading.typed import from_plain
+from attcem.types import Record
 
 STATE = "state.json"
 ADVICE = "restore it from a copy, or train again"
@@ -63,6 +64,11 @@ class State:
     dropped: list[Annotated[dict[str, str], TensorFile]] = field(default_factory=list)
     draw: str = ""
     """sha256 of the images' positions in the data set; empty where that is not known."""
+
+    @property
+    def record(self) -> Record:
+        """What a result repeats of it."""
+        return Record(self.seed, self.history, self.diagnostics, self.surrogate_only, self.cost)
 
 
 def save_state(folder: Path, state: State, tensors: Mapping[str, Tensor], *, best: bool) -> None:

@@ -9,7 +9,7 @@ import torch
 
 from attcem.config import ClientsConfig, TrainConfig, with_options
 from attcem.data import Data
-from attcem.defences import Defence
+from attcem.defences import Defence, Guard
 from attcem.models import Split
 from attcem.train.checkpoint import State
 from attcem.train.distributed import team_size
@@ -25,7 +25,7 @@ def refuse_processes() -> None:
 
 def fit_clients(
     model: Split,
-    guard: Defence,
+    guard: Guard | Defence,
     data: Data,
     clients: ClientsConfig,
     config: TrainConfig | None = None,
@@ -35,7 +35,7 @@ def fit_clients(
     resume: bool = False,
     progress: bool = True,
     **options: Any,
-) -> tuple[State, list[Defence]]:
+) -> tuple[State, list[Guard]]:
     """Train a split network on images that several clients own; returns the record and every client's guard.
 
         deal the private images; give every client a copy of encoder and guard
@@ -58,7 +58,7 @@ def fit_clients(
         torch.manual_seed(seed)
         run = Federated(
             model,
-            guard,
+            Guard.of(guard),
             data,
             clients,
             config=config,

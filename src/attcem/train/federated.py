@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from attcem.config import ClientsConfig
 from attcem.data import Data
 from attcem.data.clients import deal, fingerprint
-from attcem.defences import Defence
+from attcem.defences import Guard, own_parameters
 from attcem.models import Split
 from attcem.train.averaging import exchanged, kept, restore_guards, take_over, under, weighted_mean
 from attcem.train.diagnostics import Diagnostics
@@ -43,7 +43,7 @@ class Federated(Training):
 
     learners: Sequence[Client]
 
-    def __init__(self, model: Split, guard: Defence, data: Data, clients: ClientsConfig, **how: Any) -> None:
+    def __init__(self, model: Split, guard: Guard, data: Data, clients: ClientsConfig, **how: Any) -> None:
         self.clients = clients
         self.images = deal(data, clients)
         super().__init__(model, guard, data, **how)
@@ -60,25 +60,25 @@ class Federated(Training):
             encoder, guard = self.copies()
             owner = "device" if self.clients.sync == "shared" else f"client.{number}"
             if owner not in self.optimisers:
-                self.optimisers[owner] = recipe.optimiser(list(encoder.parameters()), guard.own_parameters())
+                self.optimisers[owner] = recipe.optimiser(list(encoder.parameters()), own_parameters(guard))
             half = Split(encoder, self.model.decoder, latent_shape=self.model.latent_shape, classes=self.model.classes)
             both = [self.optimisers[owner], self.optimiser]
             made.append(Client(half, guard, images, both, self.config, self.seed + 1000 * number))
         return made
 
-    def copies(self) -> tuple[nn.Module, Defence]:
+    def copies(self) -> tuple[nn.Module, Guard]:
         """Encoder and guard for one client: its own, or with the weights of all where these are shared."""
         if self.clients.sync == "shared":
-            return self.model.encoder, copy.deepcopy(self.guard, {id(p): p for p in self.guard.own_parameters()})
+            return self.model.encoder, copy.deepcopy(self.guard, {id(p): p for p in own_parameters(self.guard)})
         return copy.deepcopy(self.model.encoder), copy.deepcopy(self.guard)
 
-    def attach(self, fresh: bool) -> None:
+    def attach(self, borrow: Callable[[str], None] | None) -> None:
         """Let every guard meet its encoder; one that is shared meets only the guard that is deployed."""
+        super().attach(borrow)
         if self.clients.sync != "shared":
             for client in self.learners:
                 take_over(client.model.encoder.state_dict(), self.model.encoder.state_dict())
-                client.guard.attach(client.model.encoder, fresh=fresh)
-        super().attach(fresh)
+                client.guard.attach(client.model.encoder)
 
     def drawn(self, number: int) -> list[int]:
         """The clients that take part in an epoch, in the order in which they come."""

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from attcem.defences import Defence
+from attcem.defences import INPUT_GRADIENT, WEIGHTED, Defence, Guard, own_parameters
 from attcem.models import Split
 from attcem.train.diagnostics import gradient_readings
 from attcem.train.team import ALONE, Team
@@ -39,22 +39,24 @@ class StepReport:
 
 def one_pass(
     model: Split,
-    guard: Defence,
+    guard: Guard,
     x: Float[Tensor, "b c h w"],
     y: Int64[Tensor, " b"],
     weight: Callable[[Defence], float],
     team: Team = ALONE,
+    *,
+    progress: float = 0.0,
+    watched: bool = False,
 ) -> StepReport:
     """Fill every gradient with `grad(task) + weight · grad(penalty)`, the encoder visited once.
 
     Task and penalties are differentiated to the latent, added there with their weights, and the sum is
     backpropagated once. A defence's own parameters get the unweighted gradient of its penalty, also while its weight
-    is still 0; where they shape what is released (`weigh_own`), the task pulls at them, too, and they get the weighted
-    one. A penalty of weight 0 from which nothing learns is not computed. One that is not finite is left out and
-    counted. Weights and values are told of every step; defences that are `watched` have their readings collected.
-    A `team` shares the networks' work on the batch.
+    is still 0; where they shape what is released, the task pulls at them, too, and they get the weighted one. A penalty
+    of weight 0 from which nothing learns is not computed. Weights and values are read at every step, gradients where it
+    is `watched`. A `team` shares the networks' work on the batch.
     """
-    if any(link.through_encoder for link in guard.links):
+    if any(INPUT_GRADIENT in link.needs for link in guard.links):
         x = x.detach().requires_grad_()
     z = team.apart(model.encoder, x)
     leaf = z.detach().requires_grad_()
@@ -67,33 +69,30 @@ def one_pass(
 
     started = time.perf_counter()
     at_task = at_latent
-    for link in guard.links:
-        own = link.own_parameters()
-        scale = weight(link) if link.penalises else 0.0
-        own_scale = scale if link.weigh_own else 1.0
-        if link.penalises:
-            report.weigh(link.name, scale)
-        if not (link.penalises and (scale > 0 or (own and own_scale > 0))):
+    for name, link in guard.named.items():
+        if not link.penalises:
             continue
-        lost_before = link.lost
-        penalty = link.penalty(Batch(x, y, z if link.through_encoder else leaf))
-        report.lost_penalties += link.lost - lost_before
-        if not torch.isfinite(penalty):
-            report.lost_penalties += 1
+        scale = weight(link)
+        own_scale = scale if WEIGHTED in link.needs else 1.0
+        report.weigh(name, scale)
+        if scale == 0 and not (own_scale > 0 and own_parameters(link)):
             continue
+        batch = Batch(x, y, z if INPUT_GRADIENT in link.needs else leaf, progress, watched)
+        penalty = link.penalty(batch)
+        report.lost_penalties += batch.readings.pop("lost", None) is not None
         gradient = pull(link, penalty, leaf, model.encoder, scale, own_scale)
         if scale > 0:
-            report.penalties[link.name] = float(penalty.detach())
+            report.penalties[name] = float(penalty.detach())
             at_latent = at_latent + scale * gradient
-        seen, link.counts = link.counts | {"penalty": penalty.detach()}, {}
-        if link.watched:
-            seen |= link.readings | gradient_readings(at_task, scale * gradient)
-        report.readings |= {f"{link.name}/{figure}": value for figure, value in seen.items()}
+        seen = batch.readings | {"penalty": penalty.detach()}
+        if watched:
+            seen |= gradient_readings(at_task, scale * gradient)
+        report.readings |= {f"{name}/{figure}": value for figure, value in seen.items()}
     report.penalty_seconds = time.perf_counter() - started
 
     if z.requires_grad:  # not where the encoder is frozen
         z.backward(at_latent)
-    team.complete(model.parameters(), guard.own_parameters())
+    team.complete(model.parameters(), own_parameters(guard))
     return report
 
 
@@ -101,10 +100,10 @@ def pull(
     link: Defence, penalty: Float[Tensor, ""], leaf: Tensor, encoder: nn.Module, scale: float, own_scale: float
 ) -> Tensor:
     """Gradient of a link's penalty at the latent; one through the encoder goes to its weights instead."""
-    if link.through_encoder:
+    if INPUT_GRADIENT in link.needs:
         accumulate(penalty, list(encoder.parameters()), scale)
         return torch.zeros_like(leaf)
-    return differentiate(penalty, leaf, link.own_parameters(), own_scale)
+    return differentiate(penalty, leaf, own_parameters(link), own_scale)
 
 
 def differentiate(penalty: Float[Tensor, ""], leaf: Tensor, own: list[nn.Parameter], own_scale: float = 1.0) -> Tensor:

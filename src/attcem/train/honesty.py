@@ -47,7 +47,7 @@ def mean_value(surrogate: Surrogate, latents: Sequence[Batch]) -> float:
     return values[values.isfinite()].mean().item()
 
 
-def caveat(name: str, fall: float, bounds_information: bool) -> list[str]:
+def honesty_flags(name: str, fall: float, bounds_information: bool) -> list[str]:
     """What a reader must know when the penalty fell by more than half on its own."""
     if not fall > 0.5:
         return []

@@ -9,7 +9,7 @@ import torch
 
 from attcem.config import TrainConfig
 from attcem.data.loader import Augment, Loader
-from attcem.defences import Defence
+from attcem.defences import Guard
 from attcem.device import find_device, number_format
 from attcem.models import Split
 from attcem.train.diagnostics import Diagnostics
@@ -25,7 +25,7 @@ class Learner:
     def __init__(
         self,
         model: Split,
-        guard: Defence,
+        guard: Guard,
         images: Images,
         optimisers: Sequence[torch.optim.Optimizer],
         config: TrainConfig,
@@ -52,8 +52,6 @@ class Learner:
         groups = [group for optimiser in self.optimisers for group in optimiser.param_groups]
         for group in groups:
             group["lr"] = rate
-        for link in self.guard.links:
-            link.progress, link.watched = epoch / self.config.epochs, watched
         w_lr = self.recipe.penalty_weight(rate, self.config.start_from is not None)
         before = [buffer.clone() for buffer in self.buffers]
         for optimiser in self.optimisers:
@@ -66,6 +64,8 @@ class Learner:
                 y,
                 lambda link: link.lam * w_lr * risen(epoch - link.warmup, self.config.ramp),
                 self.team,
+                progress=epoch / self.config.epochs,
+                watched=watched,
             )
         # A defence's own parameters are clipped by themselves: they must not slow the network down.
         norms = [torch.nn.utils.clip_grad_norm_(group["params"], self.recipe.clip) for group in groups]

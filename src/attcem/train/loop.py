@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import torch
 from attcem.config import TrainConfig, with_options
 from attcem.data import Data
 from attcem.data.clients import fingerprint
-from attcem.defences import Defence, Surrogate, describe
+from attcem.defences import Defence, Guard, Surrogate, describe, own_parameters
 from attcem.device import find_device, number_format, peak_megabytes
 from attcem.models import Split
 from attcem.progress import bar, say
@@ -48,7 +48,7 @@ FROZEN = 32
 
 def fit(
     model: Split,
-    guard: Defence,
+    guard: Guard | Defence,
     data: Data,
     config: TrainConfig | None = None,
     *,
@@ -80,7 +80,7 @@ def fit(
     team = join(config.device)
     with alone_in(out, team), torch.random.fork_rng(), team.whole_batch(model):
         torch.manual_seed(seed)
-        run = Training(model, guard, data, config, seed, None if out is None else Path(out), progress, team)
+        run = Training(model, Guard.of(guard), data, config, seed, None if out is None else Path(out), progress, team)
         run.start(resume)
         while run.state.epoch < config.epochs:
             run.epoch()
@@ -98,7 +98,7 @@ class Training:
     def __init__(
         self,
         model: Split,
-        guard: Defence,
+        guard: Guard,
         data: Data,
         config: TrainConfig,
         seed: int,
@@ -117,13 +117,15 @@ class Training:
         self.team, self.shown = team, progress and team.first
         self.state = State(dataclasses.asdict(config), model.spec, seed, draw=data.draw.get("sha256", ""))
         self.best: dict[str, torch.Tensor] = {}
-        self.untrained = {link: copy.deepcopy(link) for link in guard.links if isinstance(link, Surrogate)}
+        self.untrained = {
+            name: copy.deepcopy(link) for name, link in guard.named.items() if isinstance(link, Surrogate)
+        }
         self.history = History(out if team.first else None, tensorboard=config.tensorboard and team.first)
         self.learners: Sequence[Learner] = self.equip()
 
     def equip(self) -> Sequence[Learner]:
         """One learner, with all private images and one optimiser for everything."""
-        self.optimiser = recipe_for(self.config).optimiser(list(self.model.parameters()), self.guard.own_parameters())
+        self.optimiser = recipe_for(self.config).optimiser(list(self.model.parameters()), own_parameters(self.guard))
         return [Learner(self.model, self.guard, self.data.private, [self.optimiser], self.config, self.seed, self.team)]
 
     @property
@@ -139,9 +141,7 @@ class Training:
         if self.config.start_from is not None:
             unpack_modules({"model": self.model}, best_of(self.config.start_from))
         fresh = self.checkpoint is None or not (self.checkpoint / STATE).exists()
-        if fresh:
-            self.borrow_encoder()
-        self.attach(fresh)
+        self.attach(self.borrow_encoder if fresh else None)
         if self.checkpoint is None or fresh:
             return
         if not resume:
@@ -162,9 +162,9 @@ class Training:
         given = {"seed": self.seed, "data": images, "network": self.model, "defence": describe(self.guard)}
         return given | vars(self.config)
 
-    def attach(self, fresh: bool) -> None:
+    def attach(self, borrow: Callable[[str], None] | None) -> None:
         """Let the guard meet the encoder."""
-        self.guard.attach(self.model.encoder, fresh=fresh)
+        self.guard.attach(self.model.encoder, borrow)
 
     def packed(self) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
         """All tensors that a checkpoint needs, and the optimiser's plain numbers."""
@@ -178,11 +178,9 @@ class Training:
         """Load how it was being learned."""
         unpack_optimiser(self.optimiser, tensors, self.state.optimiser)
 
-    def borrow_encoder(self) -> None:
-        """Begin with the encoder of another run, where a defence asks for it."""
-        for link in self.guard.links:
-            if link.start_from:
-                unpack_modules({"model.encoder": self.model.encoder}, best_of(link.start_from))
+    def borrow_encoder(self, folder: str) -> None:
+        """Begin with the encoder of another run."""
+        unpack_modules({"model.encoder": self.model.encoder}, best_of(folder))
 
     def epoch(self) -> None:
         """Train one epoch, validate, and write a checkpoint."""
@@ -271,7 +269,7 @@ class Training:
         for learner in self.learners:
             self.show(learner.model, learner.guard, learner.images, epochs_done)
 
-    def show(self, model: Split, guard: Defence, images: Images, epochs_done: int) -> None:
+    def show(self, model: Split, guard: Guard, images: Images, epochs_done: int) -> None:
         """Let a guard review some images, where it is due."""
         for link in guard.links:
             if type(link).review is not Defence.review and link.warmup <= epochs_done < self.config.epochs:
@@ -280,12 +278,12 @@ class Training:
     def check_honesty(self, epoch: int) -> None:
         """Before a penalty first shapes the encoder: how far does it fall when only its own parameters learn?"""
         learner = max(self.learners, key=lambda learner: len(learner.images))
-        for link, untrained in self.untrained.items():
-            if link.penalises and link.warmup == epoch:
+        for name, untrained in self.untrained.items():
+            if untrained.penalises and untrained.warmup == epoch:
                 some = learner.images[: FROZEN * self.config.batch]
                 latents = list(clean_latents(learner.model, some, self.config.batch, self.team))
                 with torch.random.fork_rng():
-                    self.state.surrogate_only[link.name] = surrogate_only(untrained, latents)
+                    self.state.surrogate_only[name] = surrogate_only(untrained, latents)
 
     def finish(self) -> State:
         """Load the best epoch and note what training cost."""
@@ -299,6 +297,6 @@ class Training:
                 files = {which: entry for which, entry in self.state.files.items() if which != "last"}
                 write_state(self.checkpoint, self.state, files)
         self.model.eval(), self.guard.eval()
-        self.model.record = self.state
+        self.model.record = self.state.record
         self.history.close()
         return self.state

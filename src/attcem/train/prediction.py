@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from attcem.data.loader import in_order
-from attcem.defences import Defence
+from attcem.defences import Defence, Guard
 from attcem.models import Split
 from attcem.train.team import ALONE, Team
 from attcem.types import Batch, Images
@@ -16,7 +16,7 @@ from attcem.types import Batch, Images
 
 @torch.no_grad()
 def evaluate(
-    model: Split, guard: Defence, images: Images, *, batch: int = 256, team: Team = ALONE
+    model: Split, guard: Guard | Defence, images: Images, *, batch: int = 256, team: Team = ALONE
 ) -> tuple[float, float]:
     """Mean cross-entropy and accuracy (Prec@1) of the cloud half on what the device releases."""
     if not len(images):

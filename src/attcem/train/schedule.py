@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from attcem.config import TrainConfig
-from attcem.defences import Defence
+from attcem.defences import Defence, Guard
 from attcem.naming import look_up
 
 
@@ -93,7 +93,7 @@ def recipe_for(config: TrainConfig) -> Recipe:
     return replace(recipe, **{name: value for name, value in given.items() if value is not None})
 
 
-def first_candidate(guard: Defence, epochs: int) -> int:
+def first_candidate(guard: Guard, epochs: int) -> int:
     """The first epoch that may be chosen as best.
 
     Epochs before the penalty starts, and those it has barely shaped, are more accurate and leak more: choosing

@@ -2,6 +2,7 @@
 
 from attcem.types.beside import Explanation
 from attcem.types.images import Batch, Images, Latent, Released
+from attcem.types.record import Record
 from attcem.types.result import SCHEMA, Result
 from attcem.types.scores import Scores, Summary
 from attcem.types.table import Line, Table
@@ -16,6 +17,7 @@ __all__ = [
     "Latent",
     "Line",
     "Oracle",
+    "Record",
     "Recording",
     "Released",
     "Result",

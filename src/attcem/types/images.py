@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from jaxtyping import Float, Int64, UInt8
@@ -45,8 +45,16 @@ class Images:
 
 @dataclass(frozen=True)
 class Batch:
-    """One training batch as a defence sees it: images, labels, clean latents."""
+    """One training batch as a defence sees it: images, labels, clean latents.
+
+    A penalty may leave `readings` for the log, numbers or vectors of a fixed length: cheap ones always, others where
+    the batch is `watched`.
+    """
 
     x: Float[Tensor, "b c h w"]
     y: Int64[Tensor, " b"]
     z: Latent
+    progress: float = 0.0
+    """Share of training done."""
+    watched: bool = False
+    readings: dict[str, Tensor] = field(default_factory=dict, repr=False)

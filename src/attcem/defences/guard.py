@@ -1,0 +1,93 @@
+"""The guard of a device: defences as the links of one chain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from torch import Tensor, nn
+
+from attcem.defences.base import Defence
+from attcem.links import number
+from attcem.types import Batch, Latent, Released
+
+
+class Guard(nn.Module):
+    """Holds defences and releases through them, in the order of maths §4; the trainer asks each for its penalty.
+
+    A defence may be a link of several guards, which then share its state; it has a name in each of them.
+    """
+
+    def __init__(self, *parts: Defence | Guard) -> None:
+        super().__init__()
+        self.chained = nn.ModuleList()
+        for part in parts:
+            self.chained.extend(part.chained if isinstance(part, Guard) else [part])
+        if len(set(self.chained)) < len(self.chained):
+            raise ValueError("a guard holds the same defence twice: make a second one, as in Noise(0.1) + Noise(0.1)")
+
+    @classmethod
+    def of(cls, guard: Guard | Defence) -> Guard:
+        """A guard as it is, or a single defence as one."""
+        return guard if isinstance(guard, Guard) else cls(guard)
+
+    @property
+    def named(self) -> dict[str, Defence]:
+        """Name → link in release order: the first of a kind that was added is called `noise`, the next `noise-2`."""
+        chained: list[Defence] = list(self.chained)  # type: ignore[arg-type]
+        named = zip(number(link.kind for link in chained), chained, strict=True)
+        return dict(sorted(named, key=lambda link: link[1].stage))
+
+    @property
+    def links(self) -> tuple[Defence, ...]:
+        """The defences in release order; those of one stage keep the order they were added in."""
+        return tuple(self.named.values())
+
+    @property
+    def sigma(self) -> float:
+        """Standard deviation of Gaussian release noise that is sure: variances add, up to a link that hides them."""
+        runs = [0.0]
+        for link in self.links:
+            runs += [0.0] * link.hides_earlier_noise
+            runs[-1] += link.sigma**2
+        return max(runs) ** 0.5
+
+    @property
+    def distributions(self) -> dict[str, str]:
+        """Name of a link → the distribution of the random numbers that its release takes."""
+        return {name: link.distribution for name, link in self.named.items() if link.distribution is not None}
+
+    @property
+    def flags(self) -> list[str]:
+        """What each link has to say about how training went, under its name."""
+        return [f"{name}: {flag}" for name, link in self.named.items() for flag in link.flags]
+
+    def setup(self, *, latent: Sequence[int], classes: int, sigma: float) -> None:
+        """Set up every link for latents of this shape, behind the noise of all of them."""
+        for link in self.links:
+            link.release_all = self.release
+            link.setup(latent=latent, classes=classes, sigma=sigma)
+
+    def attach(self, encoder: nn.Module, borrow: Callable[[str], None] | None = None) -> None:
+        """Let every link meet the device's half: with a way to `borrow` another run's before it is trained."""
+        for link in self.links:
+            link.attach(encoder, borrow)
+
+    def release(self, z: Latent, noise: Mapping[str, Tensor] | None = None) -> Released:
+        """What leaves the device, with fresh random numbers, or with those given for each link that draws any."""
+        for name, link in self.named.items():
+            given = [] if noise is None or link.distribution is None else [noise[name]]
+            z = link.release(z, *given)
+        return z
+
+    def observe(self, batch: Batch) -> None:
+        """Let every link look."""
+        for link in self.links:
+            link.observe(batch)
+
+    def __add__(self, other: Defence | Guard) -> Guard:
+        return Guard(self, other)
+
+
+def own_parameters(guard: Guard | Defence) -> list[nn.Parameter]:
+    """What the trainer trains on task and penalty: all that ask for a gradient, so never an adversary's weights."""
+    return [parameter for parameter in guard.parameters() if parameter.requires_grad]
