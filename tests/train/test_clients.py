@@ -11,7 +11,7 @@ from torch import nn
 from attcem.config import ClientsConfig
 from attcem.defences import DEFENCES, Noise, Pruning, create_defence, option_types, own_parameters
 from attcem.train import evaluate, fit, fit_clients, loop, read_state, read_tensors
-from attcem.train.averaging import exchanged, kept, take_over, weighted_mean
+from attcem.train.averaging import copy_into, exchanged, kept, weighted_mean
 from tests.probes import Poison, Scaled
 from tests.train.federated import SYNCS, UNLIKE, all_epochs, few_of, network, run, same
 
@@ -67,7 +67,7 @@ def test_a_guard_gives_away_what_is_trained_and_keeps_everything_else(few):
     assert {name.removeprefix("encoder.") for name in given if name.startswith("encoder.")} == {
         *model.encoder.state_dict()
     }
-    take_over(given, {name: torch.ones_like(tensor) for name, tensor in given.items()})
+    copy_into(given, {name: torch.ones_like(tensor) for name, tensor in given.items()})
     assert all((p == 1).all() for p in (*model.encoder.parameters(), *own_parameters(guard)))
 
 

@@ -19,7 +19,7 @@ from attcem.assess.record import (
     describe_experiment,
     gallery,
     shown,
-    stacked,
+    stack_epochs,
     training_flags,
     versions,
 )
@@ -111,7 +111,7 @@ def audit(
         shown=kept,
         gallery=gallery(truth, guesses, judge.closest, kept),
         per_image=judge.per_image(),
-        diagnostics=stacked(record.diagnostics),
+        diagnostics=stack_epochs(record.diagnostics),
     )
 
 

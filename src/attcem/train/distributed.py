@@ -76,7 +76,7 @@ class Processes(Team):
     def __init__(self, device: torch.device) -> None:
         self.device, self.rank, self.size = device, dist.get_rank(), dist.get_world_size()
 
-    def apart(self, network: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    def run_rows(self, network: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
         """What a network makes of a whole batch, each process seeing its rows; of a few rows, all see all."""
         self.rows, self.total = slice(0, len(x)), len(x)
         if len(x) < self.size:
@@ -93,10 +93,10 @@ class Processes(Team):
         return whole_batch(model, self)
 
     @torch.no_grad()
-    def complete(self, apart: Iterable[nn.Parameter], alike: Iterable[nn.Parameter]) -> None:
-        """Add up the gradients of weights that worked apart; average those that should be the same anyway."""
+    def sum_gradients(self, split: Iterable[nn.Parameter], alike: Iterable[nn.Parameter]) -> None:
+        """Add up gradients of weights that worked on different rows; average those that should be the same anyway."""
         found = [
-            (p.grad, share) for ps, share in ((apart, 1), (alike, 1 / self.size)) for p in ps if p.grad is not None
+            (p.grad, share) for ps, share in ((split, 1), (alike, 1 / self.size)) for p in ps if p.grad is not None
         ]
         if not found:
             return
@@ -120,7 +120,7 @@ class Processes(Team):
                 )
 
     @torch.no_grad()
-    def follow(self, epoch: int, tensors: Mapping[str, Tensor]) -> None:
+    def copy_first(self, epoch: int, tensors: Mapping[str, Tensor]) -> None:
         """Take over the first process's numbers; all must have drawn the same random ones so far, as one more tells."""
         drawn = torch.rand((), device=self.device, dtype=torch.float64).item()
         self.check(lambda: {"epoch": epoch, "random number": drawn})
