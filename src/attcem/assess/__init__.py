@@ -81,6 +81,7 @@ def audit(
         flags=doubts + below_the_floor(scored["worst"], promised) + training_flags(model, guard),
         bounds=promised,
         suite=suite.version,
+        strengths={link.name: link.strength for link in guard.links if link.strength},
         threat=config.threat,
         skipped=skipped,
         probes=probes,

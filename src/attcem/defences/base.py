@@ -35,10 +35,12 @@ class Defence(nn.Module):
     that of earlier links is not added to it. A penalty that looks `through_encoder` sees latents that hang on the
     images, and is differentiated to the encoder's weights; `start_from` is a run whose encoder to begin with. The
     trainer keeps `progress` (share of training done) up to date, and sets `watched` for the few steps whose `readings`
-    it will collect for the log. Its `kind` is its name in the table of defences, or its class's in snake_case.
+    it will collect for the log. Its `kind` is its name in the table of defences, or its class's in snake_case;
+    `strength` names the option that sets how hard it protects.
     """
 
     kind: str = "defence"
+    strength: str = "lam"
     stage: Stage = Stage.ADVERSARIAL
     sigma: float = 0.0
     lam: float = 1.0
@@ -202,3 +204,5 @@ class Chain(Defence):
 
 class Undefended(Defence):
     """Releases the clean latent: the baseline that every defence is measured against."""
+
+    strength = ""

@@ -9,6 +9,7 @@ class Noise(Defence):
     """Adds fresh Gaussian noise at every release: z = ẑ + σ_n ε, ε ~ N(0, I)."""
 
     stage = Stage.NOISE
+    strength = "sigma"
 
     def __init__(self, sigma: float = 0.1) -> None:
         super().__init__()
