@@ -129,6 +129,6 @@ class Result:
 
     def report(self, path: str | Path) -> Path:
         """Write the one-page HTML report of this result alone."""
-        from attcem.report import write_report
+        import attcem
 
-        return write_report([self], path)
+        return attcem.write_report([self], path)
