@@ -9,8 +9,9 @@ import pytest
 from PIL import Image
 
 from attcem.report.page import LIBRARY, render
-from attcem.report.settings import settings_of
-from attcem.report.tables import best_attack, run_table
+from attcem.report.tables import run_table
+from attcem.runs import settings_of
+from attcem.runs.leak import best_attack
 from attcem.types import Explanation, Line, Result, Table
 
 from .made import make_result, rich_result, scores
@@ -105,7 +106,7 @@ def test_the_library_is_as_published_and_cannot_end_its_element():
 
 def test_flags_come_first(results):
     text = read(render(results)).text
-    assert text.startswith("Skip to the verdict This audit is flagged: 1 warning in 1 of 5 runs.")
+    assert text.startswith("Skip to the verdict This audit is flagged: 1 flag in 1 of 5 runs.")
     assert "loss still falling" in text
     assert "flagged:" not in read(render(results[:1])).text
 

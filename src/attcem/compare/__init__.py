@@ -1,4 +1,4 @@
-"""Defences at matched accuracy: repeats make a point, strengths a curve, and a difference comes with its doubt."""
+"""Defences at matched accuracy: repeats make a point, strengths a curve, and a difference comes with its interval."""
 
 from attcem.compare.matched import Comparison, compare
 from attcem.compare.rows import Row

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attcem.compare.curves import Curve
-from attcem.compare.settings import differing, training
+from attcem.compare.comparable import list_differences
 from attcem.metrics.stats import Difference
+from attcem.runs import Curve
 
 ALPHA = 0.05
 ENOUGH = 3
@@ -64,13 +64,13 @@ def verdict(scores: Mapping[int, np.ndarray], contrast: Contrast | None, attacke
 def notes(curve: Curve, reference: Curve, scores: Mapping[int, np.ndarray], contrast: Contrast | None) -> list[str]:
     """What a reader of the line must know."""
     seeds = contrast.seeds if contrast else len(scores)
-    unlike = differing(training(reference.own[0]), training(curve.own[0]))
+    unlike = list_differences(reference.settings[0].surroundings, curve.settings[0].surroundings)
     remarks = {
-        "one strength only: run more": not scores and curve.strengths == 1,
+        "one strength only: run more": not scores and len(curve.settings) == 1,
         "1 seed: interval over images only, another training may turn it": seeds == 1,
         f"only {seeds} seeds": 1 < seeds < ENOUGH,
         f"reached by {len(scores)} of {len(curve.lines)} seeds": 0 < len(scores) < len(curve.lines),
-        "not every seed has every strength": curve.uneven,
+        "not every seed has every strength": len({len(runs) for runs in curve.lines.values()}) > 1,
         f"trained differently ({'; '.join(unlike)})": bool(unlike),
     }
     return [remark for remark, holds in remarks.items() if holds]

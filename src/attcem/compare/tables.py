@@ -13,6 +13,7 @@ from attcem.compare.matched import Comparison
 from attcem.compare.rows import Row
 from attcem.escaping import in_latex, in_markdown, in_terminal
 from attcem.metrics import METRICS
+from attcem.runs.numbers import MISSING
 from attcem.types import Line, Table
 
 DIGITS = {"mse": 5, "psnr": 2, "ssim": 4}
@@ -28,7 +29,6 @@ HEADINGS = (
     "Wilcoxon p",
     "area",
 )
-MISSING = "–"
 
 
 def opening(comparison: Comparison) -> list[str]:
@@ -115,10 +115,10 @@ def as_markdown(comparison: Comparison) -> str:
 def as_latex(comparison: Comparison) -> str:
     """A table for a paper, with booktabs; what must be said of it stands above as a comment, flags first."""
     heading, *lines = [" & ".join(map(in_latex, line)) + r" \\" for line in _grid(comparison)]
-    said = [f"% {' '.join(line.split())}" for line in opening(comparison)]
+    comments = [f"% {' '.join(line.split())}" for line in opening(comparison)]
     columns = "l" + "r" * (len(HEADINGS) - 1) + "l"
     table = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", heading, r"\midrule", *lines, r"\bottomrule"]
-    return "\n".join([*said, r"% \usepackage{booktabs}", *table, r"\end{tabular}"])
+    return "\n".join([*comments, r"% \usepackage{booktabs}", *table, r"\end{tabular}"])
 
 
 def as_csv(comparison: Comparison) -> str:

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
+from attcem.compare.comparable import question
 from attcem.compare.matched import compare
-from attcem.compare.settings import question
 from attcem.compare.tables import as_table
+from attcem.runs.config import grouped
 from attcem.types import Result, Table
 
 
 def comparison_tables(results: Sequence[Result], *, metric: str = "mse", draws: int = 10_000) -> list[Table]:
     """One table per data set, network and audit; where its runs cannot be compared, the reason."""
-    groups: dict[str, list[int]] = {}
-    for place, run in enumerate(results):
-        groups.setdefault(json.dumps(question(run), sort_keys=True, default=str), []).append(place)
-    return [_table(results, places, metric, draws) for places in groups.values()]
+    groups = grouped(range(len(results)), lambda place: question(results[place]))
+    return [_table(results, places, metric, draws) for places in groups]
 
 
 def _table(results: Sequence[Result], places: Sequence[int], metric: str, draws: int) -> Table:
     runs = [results[place] for place in places]
     asked = question(runs[0])
-    title = f"{asked.get('data.name', 'data')} · {asked.get('model.backbone', 'model')}, suite {asked['attacks']}"
+    suite = asked.get("audit.suite", asked.get("attacks"))
+    title = f"{asked.get('data.name', 'data')} · {asked.get('model.backbone', 'model')}, suite {suite}"
     try:
         return as_table(compare(runs, metric=metric, draws=draws), title, places)
-    except ValueError as why:
-        return Table(title, (str(why),))
+    except ValueError as reason:
+        return Table(title, (str(reason),))

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from attcem.report.numbers import is_number
+from attcem.runs import Setting
+from attcem.runs.numbers import is_number
 
 Trace = dict[str, Any]
 COLOURS = 8
@@ -65,18 +66,29 @@ def symbol(place: int | None) -> str:
     return "square" if place is None else SYMBOLS[(place + place // COLOURS) % len(SYMBOLS)]
 
 
+def coloured(settings: Sequence[Setting]) -> list[tuple[Setting, int | None]]:
+    """Every setting with the place of its colour; no defence has none."""
+    defended = [setting for setting in settings if not setting.undefended]
+    return [(s, None if s.undefended else defended.index(s)) for s in settings]
+
+
+def points(name: str, xs: Sequence[Any], ys: Sequence[Any], place: int | None, **more: Any) -> Trace:
+    """A mark for each point, in the colour and shape of its place."""
+    marker = {"color": colour(place), "symbol": symbol(place)} | more.pop("marker", {})
+    trace = {"type": "scatter", "mode": "markers", "name": words(name), "x": list(xs), "y": list(ys)}
+    return trace | {"marker": marker} | more
+
+
 def curve(name: str, xs: Iterable[Any], ys: Iterable[Any], place: int | None, **more: Any) -> Trace:
     """A line through the points that were measured."""
     pairs = [(x, y) for x, y in zip(xs, ys, strict=True) if is_number(y)]
-    return {
-        "type": "scatter",
-        "mode": "lines+markers" if len(pairs) <= 12 else "lines",
-        "name": words(name),
-        "x": [x for x, _ in pairs],
-        "y": [y for _, y in pairs],
-        "line": {"color": colour(place), "width": 2},
-        "marker": {"color": colour(place), "symbol": symbol(place), "size": 7},
-    } | more
+    look = {"mode": "lines+markers" if len(pairs) <= 12 else "lines", "line": {"color": colour(place), "width": 2}}
+    return points(name, [x for x, _ in pairs], [y for _, y in pairs], place, marker={"size": 7}, **(look | more))
+
+
+def bars(name: str, xs: Sequence[Any], ys: Sequence[Any], place: int | None) -> Trace:
+    """A bar for each point."""
+    return {"type": "bar", "name": words(name), "x": xs, "y": ys, "marker": {"color": colour(place)}}
 
 
 def axis(title: str, **more: Any) -> dict[str, Any]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from attcem.report.numbers import MISSING, count, decibel, is_number, percent, ratio, small
+from attcem.report.charts import Grid
+from attcem.runs.numbers import MISSING, count, decibel, is_number, percent, ratio, small
 from attcem.types import Result
 
 NAMED = 3
@@ -21,7 +21,16 @@ def recovered(client: Client) -> float | None:
     return max(0.0, 1 - mse / free) if is_number(mse) and is_number(free) and free > 0 else None
 
 
+def largest_classes(client: Client) -> str:
+    """The classes it has most of, with their shares."""
+    largest = sorted(client["classes"].items(), key=lambda item: -item[1])[:NAMED]
+    images = client["images"] or float("nan")
+    return ", ".join(f"{name} {percent(owned / images)}" for name, owned in largest) or MISSING
+
+
 COLUMNS: Mapping[str, Callable[[Client], str]] = {
+    "client": lambda client: f"client {client['client']}",
+    "mostly": largest_classes,
     "images": lambda client: count(client["images"]),
     "accuracy": lambda client: ratio(client["accuracy"]),
     "MSE": lambda client: small(client["worst"].get("mse")),
@@ -35,25 +44,7 @@ COLUMNS: Mapping[str, Callable[[Client], str]] = {
 }
 
 
-@dataclass(frozen=True)
-class ClientRow:
-    """One client, ready to print."""
-
-    name: str
-    mostly: str
-    cells: list[str]
-
-
-def client_table(run: Result) -> list[ClientRow]:
-    """One row per client, in their order."""
-    return [
-        ClientRow(f"client {client['client']}", mostly(client), [show(client) for show in COLUMNS.values()])
-        for client in run.clients
-    ]
-
-
-def mostly(client: Client) -> str:
-    """The classes it has most of, with their shares."""
-    largest = sorted(client["classes"].items(), key=lambda item: -item[1])[:NAMED]
-    images = client["images"] or float("nan")
-    return ", ".join(f"{name} {percent(owned / images)}" for name, owned in largest) or MISSING
+def client_table(run: Result) -> Grid:
+    """One line per client, in their order."""
+    lines = [[show(client) for show in COLUMNS.values()] for client in run.clients]
+    return Grid(list(COLUMNS), lines, words=2)

@@ -6,12 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from attcem.report.charts import Grid
-from attcem.report.numbers import MISSING, count, decibel, is_number, mean, percent, ratio, small
-from attcem.report.settings import Setting
-from attcem.report.verdict import reference_for
+from attcem.runs import Setting
+from attcem.runs.numbers import MISSING, count, decibel, is_number, mean, percent, ratio, small
+from attcem.runs.twins import most_alike
 from attcem.types import Result
 
 Show = Callable[[float | None], str]
+
+
+def tables(settings: Sequence[Setting]) -> dict[str, Grid | None]:
+    """Those of one place, by name; None where there is nothing to show."""
+    return {"bounds": bounds_table(settings), "probes": probes_table(settings), "cost": cost_table(settings)}
 
 
 def bounds_table(settings: Sequence[Setting]) -> Grid | None:
@@ -28,9 +33,9 @@ def _bounds_line(setting: Setting) -> list[str]:
 
     why = next((run.bounds["why"] for run in setting.runs if run.bounds.get("why")), None)
     if why is not None:
-        return [setting.title, small(setting.mse), str(why), *[MISSING] * 3]
+        return [setting.name, small(setting.mse), str(why), *[MISSING] * 3]
     return [
-        setting.title,
+        setting.name,
         small(setting.mse),
         over_runs(lambda found: found.get("mse_floor_estimate"), small),
         over_runs(lambda found: found.get("fisher", {}).get("mse"), small),
@@ -49,7 +54,7 @@ def _fano(bounds: Mapping[str, Any], candidates: int = 10_000) -> float | None:
 def probes_table(settings: Sequence[Setting]) -> Grid | None:
     """What else the latents tell, beside a guess."""
     lines = [
-        [setting.title, probe, metric, ratio(found.get("mean")), ratio(found.get("chance"))]
+        [setting.name, probe, metric, ratio(found.get("mean")), ratio(found.get("chance"))]
         for setting in settings
         for probe, metrics in setting.runs[0].probes.items()
         for metric, found in metrics.items()
@@ -72,15 +77,15 @@ COSTS: Mapping[str, tuple[str, Show]] = {
 def cost_table(settings: Sequence[Setting]) -> Grid | None:
     """What each setting takes, and its step time against the undefended run's on the same machine."""
     bare = [setting for setting in settings if setting.undefended]
-    asked = {name: words for name, words in COSTS.items() if any(name in s.runs[0].cost for s in settings)}
-    if not asked:
+    shown = {name: words for name, words in COSTS.items() if any(name in s.runs[0].cost for s in settings)}
+    if not shown:
         return None
     lines = []
     for setting in settings:
-        reference = reference_for(setting, bare)
-        cells = [show(_cost(setting.runs, name)) for name, (_, show) in asked.items()]
-        lines.append([setting.title, _overhead(setting, reference), *cells])
-    return Grid(["setting", "step, × undefended", *(title for title, _ in asked.values())], lines)
+        reference = most_alike(setting, bare)
+        cells = [show(_cost(setting.runs, name)) for name, (_, show) in shown.items()]
+        lines.append([setting.name, _overhead(setting, reference), *cells])
+    return Grid(["setting", "step, × undefended", *(title for title, _ in shown.values())], lines)
 
 
 def _cost(runs: Sequence[Result], name: str) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 
 from attcem.reading.content import MEGABYTE, read_content
 from attcem.reading.settings import read_yaml
-from attcem.report.numbers import is_number
+from attcem.runs.numbers import is_number
 
 CONFIG, HISTORY = "config.yaml", "history.csv"
 
@@ -24,12 +24,12 @@ def how_far(folder: Path) -> str:
     if not last:
         return f"running: first epoch{of_all}"
     epoch, validation = number(last, "epoch"), number(last, "val_accuracy")
-    said = (f"epoch {epoch:.10g}" if is_number(epoch) else "an epoch done") + of_all
+    text = (f"epoch {epoch:.10g}" if is_number(epoch) else "an epoch done") + of_all
     if is_number(validation) and 0 <= validation <= 1:
-        said += f", validation {validation:.3f}".replace(" 0.", " .")
+        text += f", validation {validation:.3f}".replace(" 0.", " .")
     written = time.strftime("%H:%M", time.localtime(history.stat().st_mtime))
     trained = is_number(epoch) and epoch == epochs
-    return f"trained, no result yet: {said} at {written}" if trained else f"running: {said} at {written}"
+    return f"trained, no result yet: {text} at {written}" if trained else f"running: {text} at {written}"
 
 
 def last_row(history: Path) -> dict[str, Any]:

@@ -6,15 +6,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from attcem.report.numbers import MISSING, count, decibel, is_number, mean, percent, ratio, small, spread
-from attcem.report.settings import Setting, places, recovered_share
-from attcem.types import Result, Scores, Summary
+from attcem.runs.leak import best_attack, recovered_share
+from attcem.runs.numbers import MISSING, count, decibel, is_number, mean, percent, ratio, small, spread
+from attcem.runs.settings import Place, Setting, places
+from attcem.types import Result, Scores
 
-BASELINES = {
-    "mean_image": "mean image",
-    "class_mean": "class mean",
-    "nearest_public": "nearest public image",
-}
+BASELINES = {"mean_image": "mean image", "class_mean": "class mean", "nearest_public": "nearest public image"}
 
 
 @dataclass(frozen=True)
@@ -39,6 +36,10 @@ COLUMNS = (
     Column("reid_top1", "↓ hides more", ratio, lambda run, scores: scores.reid_top1),
     Column("bytes", "on the wire", count, lambda run, scores: run.cost.get("bytes", math.nan), of_scores=False),
 )
+LEAKS = {column.title: column for column in COLUMNS if column.of_scores}
+METRICS = {title.lower(): column.show for title, column in LEAKS.items() if title != "recovered share"}
+SHARES = ("recon_acc", "reid_top1")
+"""Metrics that are 0 or 1 per image: their percentiles say nothing."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Row:
 
     name: str
     kind: str
-    place: tuple[str, str]
+    place: Place
     cells: list[tuple[str, str]]
     """Each number and, below it, its deviation over seeds."""
     seed: str = MISSING
@@ -58,45 +59,36 @@ class Row:
 
 def run_table(settings: Sequence[Setting], anchors: Mapping[int, str] | None = None) -> list[list[Row]]:
     """One block per data set and backbone: its runs, means over seeds, and baselines."""
-    return [_block(members, anchors or {}) for members in places(settings).values()]
+    return [_block(place, members, anchors or {}) for place, members in places(settings).items()]
 
 
-def _block(settings: Sequence[Setting], anchors: Mapping[int, str]) -> list[Row]:
-    rows: list[Row] = []
+def _block(place: Place, settings: Sequence[Setting], anchors: Mapping[int, str]) -> list[Row]:
+    rows = []
     for setting in settings:
-        rows += [_run_row(setting, run, anchors.get(id(run), "")) for run in setting.runs]
-        rows += [_mean_row(setting)] if setting.seeds > 1 else []
-    runs = [run for setting in settings for run in setting.runs]
-    return rows + [_baseline_row(name, settings[0].place, runs) for name in BASELINES]
+        for run in setting.runs:
+            cells = [(column.show(column.value(run, run.worst)), "") for column in COLUMNS]
+            anchor = anchors.get(id(run), "")
+            rows.append(Row(setting.name, "run", place, cells, str(run.seed), len(run.flags), anchor))
+        if setting.seeds > 1:
+            cells = [_over_seeds(column, setting) for column in COLUMNS]
+            rows.append(Row(f"{setting.name}, mean ± std", "mean", place, cells, f"{setting.seeds} seeds"))
+    for name, title in BASELINES.items():
+        means = [mean_baseline(column, name, settings) if column.of_scores else None for column in COLUMNS]
+        free = [(column.show(value), "") for column, value in zip(COLUMNS, means, strict=True)]
+        rows.append(Row(title, "baseline", place, free))
+    return rows
 
 
-def _run_row(setting: Setting, run: Result, anchor: str) -> Row:
-    cells = [(column.show(column.value(run, run.worst)), "") for column in COLUMNS]
-    return Row(setting.title, "run", setting.place, cells, str(run.seed), len(run.flags), anchor)
+def _over_seeds(column: Column, setting: Setting) -> tuple[str, str]:
+    values = [column.value(run, run.worst) for run in setting.runs]
+    deviation = spread(values)
+    return column.show(mean(values)), f"± {column.show(deviation)}" if is_number(deviation) else ""
 
 
-def _mean_row(setting: Setting) -> Row:
-    cells = []
-    for column in COLUMNS:
-        values = [column.value(run, run.worst) for run in setting.runs]
-        deviation = spread(values)
-        cells.append((column.show(mean(values)), f"± {column.show(deviation)}" if is_number(deviation) else ""))
-    return Row(f"{setting.title}, mean ± std", "mean", setting.place, cells, f"{setting.seeds} seeds")
-
-
-def _baseline_row(name: str, place: tuple[str, str], runs: Sequence[Result]) -> Row:
-    """A reconstruction that needs no latent at all; its mean over the runs that it is compared with."""
-    having = [run for run in runs if name in run.baselines]
-    cells = [
-        (
-            column.show(mean([column.value(run, run.baselines[name]) for run in having]))
-            if column.of_scores
-            else MISSING,
-            "",
-        )
-        for column in COLUMNS
-    ]
-    return Row(BASELINES[name], "baseline", place, cells)
+def mean_baseline(column: Column, name: str, settings: Sequence[Setting]) -> float:
+    """What a reconstruction that needs no latent at all scores: its mean over the runs that it is compared with."""
+    runs = [run for setting in settings for run in setting.runs if name in run.baselines]
+    return mean([column.value(run, run.baselines[name]) for run in runs])
 
 
 @dataclass(frozen=True)
@@ -107,17 +99,6 @@ class AttackRow:
     kind: str
     cells: list[tuple[str, str]]
     n: str
-
-
-METRICS: dict[str, Callable[[float | None], str]] = {
-    "mse": small,
-    "psnr": decibel,
-    "ssim": ratio,
-    "recon_acc": ratio,
-    "reid_top1": ratio,
-}
-SHARES = ("recon_acc", "reid_top1")
-"""Metrics that are 0 or 1 per image: their percentiles say nothing."""
 
 
 def attack_table(run: Result) -> list[AttackRow]:
@@ -131,18 +112,7 @@ def attack_table(run: Result) -> list[AttackRow]:
 def _attack_row(name: str, kind: str, scores: Scores) -> AttackRow:
     values = scores.named()
     cells = [
-        (show(values[metric]), "" if metric in SHARES else _range(values[metric], show))
+        (show(values[metric]), "" if metric in SHARES else f"{show(values[metric].p05)} – {show(values[metric].p95)}")
         for metric, show in METRICS.items()
     ]
     return AttackRow(name, kind, cells, " / ".join(dict.fromkeys(count(value.n) for value in values.values())))
-
-
-def _range(value: Summary, show: Callable[[float | None], str]) -> str:
-    return f"{show(value.p05)} – {show(value.p95)}"
-
-
-def best_attack(run: Result, among: Sequence[str] | dict[str, Scores]) -> str | None:
-    """The attack with the lowest mean MSE, of those named that attacked every picture, sent once; NaN never wins."""
-    whole = [name for name in run.attacks if name in among and name not in run.repeated]
-    measured = [name for name in whole if run.attacks[name].mse >= 0 and run.attacks[name].mse.n == run.worst.mse.n]
-    return min(measured, key=lambda name: run.attacks[name].mse, default=None)

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from attcem.report.charts import Chart, Drawing, Grid, Trace, axis, colour, curve
-from attcem.report.numbers import count, is_number, ratio, scientific, small
-from attcem.report.risk import placed
-from attcem.report.settings import Setting
+from attcem.report.charts import Chart, Drawing, Grid, Trace, axis, colour, coloured, curve
+from attcem.runs import Setting
+from attcem.runs.numbers import count, is_number, ratio, scientific, small
 from attcem.types import Result
 
 ALL = "all runs"
@@ -61,12 +60,12 @@ class Training:
 
 def training(settings: Sequence[Setting]) -> Training | None:
     """Curves of every run that has a history; nothing where none has."""
-    runs = [(setting, run, place) for setting, place in placed(settings) for run in setting.runs if run.history]
+    runs = [(setting, run, place) for setting, place in coloured(settings) for run in setting.runs if run.history]
     if not runs:
         return None
     drawn = [chart for measure in MEASURES if (chart := _chart(measure, runs))]
     labels = [_label(setting, run, runs) for setting, run, _ in runs]
-    legend = {setting.title: colour(place).lstrip("@") for setting, _, place in runs}
+    legend = {setting.name: colour(place).lstrip("@") for setting, _, place in runs}
     return Training(([ALL] if len(runs) > 1 else []) + labels, drawn, list(legend.items()))
 
 

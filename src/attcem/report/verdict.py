@@ -6,8 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from attcem.report.numbers import SPACE, is_number, percent, ratio, share, small
-from attcem.report.settings import Setting, differences, places
+from attcem.runs import Setting
+from attcem.runs.config import differences
+from attcem.runs.names import UNDEFENDED, short
+from attcem.runs.numbers import SPACE, is_number, percent, ratio, share, small
+from attcem.runs.settings import Place, places
+from attcem.runs.twins import most_alike
 from attcem.types import Result
 
 POINTS_LOST = 0.10
@@ -35,7 +39,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Judgement:
-    """What is said of one defended setting."""
+    """One defended setting in a word and a sentence."""
 
     setting: Setting
     kind: Kind
@@ -45,9 +49,9 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is said of all runs on one data set and backbone."""
+    """All runs on one data set and backbone."""
 
-    place: tuple[str, str]
+    place: Place
     opening: str
     judgements: list[Judgement]
 
@@ -58,9 +62,9 @@ def flag_line(results: Sequence[Result]) -> str:
     if not flagged:
         return ""
     total = sum(len(run.flags) for run in flagged)
-    warnings = f"{total} warning" + "s" * (total > 1)
     return (
-        f"This audit is flagged: {warnings} in {len(flagged)} of {len(results)} run{'s' * (len(results) > 1)}. "
+        f"This audit is flagged: {total} flag{'s' * (total > 1)} in {len(flagged)} of {len(results)} "
+        f"run{'s' * (len(results) > 1)}. "
         "A flagged attack may be weaker than it should be, so a defence may look better than it is."
     )
 
@@ -70,11 +74,11 @@ def verdicts(settings: Sequence[Setting]) -> list[Verdict]:
     return [_verdict(place, members) for place, members in places(settings).items()]
 
 
-def _verdict(place: tuple[str, str], settings: list[Setting]) -> Verdict:
+def _verdict(place: Place, settings: list[Setting]) -> Verdict:
     """What hides most comes first, what has lost the task or was not measured last."""
     bare = [setting for setting in settings if setting.undefended]
-    judged = [judge(setting, reference_for(setting, bare)) for setting in settings if not setting.undefended]
-    judged.sort(key=lambda said: (said.kind in LAST, said.setting.recovered if said.kind not in LAST else 0.0))
+    judged = [judge(setting, most_alike(setting, bare)) for setting in settings if not setting.undefended]
+    judged.sort(key=lambda each: (each.kind in LAST, each.setting.recovered if each.kind not in LAST else 0.0))
     return Verdict(place, " ".join(map(opening, bare)) if bare else NO_REFERENCE, judged)
 
 
@@ -85,25 +89,20 @@ NO_REFERENCE = (
 )
 
 
-def reference_for(setting: Setting, bare: Sequence[Setting]) -> Setting | None:
-    """The undefended setting most like this one."""
-    return min(bare, key=lambda other: len(differences(setting.config, other.config)), default=None)
-
-
 def opening(setting: Setting) -> str:
     """What the cloud gets without a defence."""
     if not is_number(setting.recovered):
         return f"Without a defence the leak was not measured; the accuracy is {share(setting.accuracy)}."
     extent = next(words for least, words in EXTENTS if setting.recovered >= least)
-    where = "" if setting.name == "none" else f" {setting.name.removeprefix('none ')}"
-    said = (
+    where = setting.name.removeprefix(UNDEFENDED)
+    text = (
         f"Without a defence{where} the cloud {extent} the pictures: at {share(setting.accuracy)} accuracy"
         f"{over_seeds(setting, ', ')}, {the_best(setting)} recovers images at SSIM{SPACE}{ratio(setting.ssim)}, "
         f"{percent(setting.recovered)} of what there is to see beyond the average picture."
     )
     if setting.recovered < FAINT:
-        said += " Attacks this weak on an open door say nothing about a defence."
-    return said + (" The undefended model itself is near chance." if near_chance(setting) else "")
+        text += " Attacks this weak on an open door say nothing about a defence."
+    return text + (" The undefended model itself is near chance." if near_chance(setting) else "")
 
 
 def the_best(setting: Setting) -> str:
@@ -133,24 +132,24 @@ def near_chance(setting: Setting) -> bool:
 def judge(setting: Setting, reference: Setting | None) -> Judgement:
     """Compare a defended setting with the undefended one."""
     kind = classify(setting, reference)
-    instead, bare = "", ""
+    instead, bare_ssim, bare_share = "", "", ""
     if reference:
         instead = f" instead of {share(reference.accuracy)}"
-        bare = f"; undefended {ratio(reference.ssim)}"
-    said = (
+        bare_ssim = f"; undefended {ratio(reference.ssim)}"
+        bare_share = f", undefended {percent(reference.recovered)}"
+    text = (
         f"At {share(setting.accuracy)} accuracy{instead}, {the_best(setting)} recovers images at "
-        f"SSIM{SPACE}{ratio(setting.ssim)}{bare}. That is {percent(setting.recovered)} of what there is to see"
-        f"{_without(reference)} (MSE{SPACE}{small(setting.mse)}{over_seeds(setting, ', ')})."
+        f"SSIM{SPACE}{ratio(setting.ssim)}{bare_ssim}. That is {percent(setting.recovered)} of what there is to see"
+        f"{bare_share} (MSE{SPACE}{small(setting.mse)}{over_seeds(setting, ', ')})."
     )
-    said += REMARKS[kind](setting, reference) + _class_remark(setting)
-    unlike = differences(setting.config, reference.config) if reference else []
+    text += REMARKS[kind](setting, reference)
+    if setting.mse >= setting.baseline("class_mean"):
+        text += " Knowing the class alone would show as much."
+    unlike = differences(setting.surroundings, reference.surroundings) if reference else {}
     if unlike:
-        said += f" Not like for like: {', '.join(unlike)}."
-    return Judgement(setting, kind, said, sum(len(run.flags) for run in setting.runs))
-
-
-def _without(reference: Setting | None) -> str:
-    return f", undefended {percent(reference.recovered)}" if reference else ""
+        listed = (f"{key}={short(ours)} instead of {short(theirs)}" for key, (ours, theirs) in unlike.items())
+        text += f" Not like for like: {', '.join(listed)}."
+    return Judgement(setting, kind, text, sum(len(run.flags) for run in setting.runs))
 
 
 def classify(setting: Setting, reference: Setting | None) -> Kind:
@@ -190,9 +189,3 @@ REMARKS = {
     Kind.ALONE: lambda setting, reference: f" The average picture alone has {small(setting.baseline('mean_image'))}.",
     Kind.UNMEASURED: lambda setting, reference: " The leak was not measured, so nothing can be said of it.",
 }
-
-
-def _class_remark(setting: Setting) -> str:
-    """Say so when the attacker learned no more than the label, which the task gives away anyway."""
-    known = setting.baseline("class_mean")
-    return " Knowing the class alone would show as much." if setting.mse >= known else ""

@@ -21,8 +21,8 @@ def _or_dash(show: Callable[[float], str]) -> Callable[[float | None], str]:
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Whether a value can be shown: a finite number."""
-    return isinstance(value, int | float | np.number) and math.isfinite(value)
+    """Whether a value is a finite number, and not a switch."""
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool) and math.isfinite(value)
 
 
 @_or_dash
@@ -77,3 +77,17 @@ def spread(values: Sequence[float]) -> float:
     """The sample standard deviation of the finite values; NaN below two."""
     finite = [float(value) for value in values if is_number(value)]
     return float(np.std(finite, ddof=1)) if len(finite) > 1 else math.nan
+
+
+def mean_and_spread(values: Sequence[float], show: Callable[[float | None], str]) -> str:
+    """The mean, and ± the deviation where there is one."""
+    deviation = spread(values)
+    return show(mean(values)) + (f" ± {show(deviation)}" if is_number(deviation) else "")
+
+
+def amount(step: str) -> float:
+    """How much a step of an attacker's effort is; "all" is the most."""
+    try:
+        return float(step)
+    except ValueError:
+        return math.inf

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from attcem.compare.curves import curves_of
-from tests.compare.planted import BOUND, bound, made, noise, quickly
+from attcem.runs import curves_of
+from tests.compare.planted import bound, made, noise, quickly
+
+CHAIN = "noise + bound(assign=slot)"
 
 
-def test_words_tell_curves_apart_and_strengths_do_not():
+def test_curves_differ_in_words_and_not_in_strengths():
     runs = [made(bound(lam, assign), 0.8 - lam / 10, 0.04) for assign in ("slot", "class") for lam in (1, 2)]
-    assert [(c.name, c.strengths) for c in curves_of(runs)] == [(BOUND, 2), ("noise + bound(assign=class)", 2)]
+    assert [(c.name, len(c.settings)) for c in curves_of(runs)] == [
+        ("noise + bound(assign=slot)", 2),
+        ("noise + bound(assign=class)", 2),
+    ]
 
 
-def test_numbers_that_are_no_strength_tell_curves_apart_when_a_strength_varies_too():
+def test_numbers_that_are_no_strength_divide_curves_when_a_strength_varies_too():
     runs = [made(bound(lam, slots=slots), 0.8 - lam / 10, 0.04) for slots in (4, 8) for lam in (1, 2)]
     names = [curve.name for curve in curves_of(runs)]
-    assert names == ["noise + bound(assign=slot, slots=4)", "noise + bound(assign=slot, slots=8)"]
+    assert names == ["noise + bound(slots=4)", "noise + bound(slots=8)"]
     alone = [made({"topk": {"kept": kept}}, 0.8 - kept / 100, 0.04) for kept in (1, 2, 3)]
-    assert [(curve.name, curve.strengths) for curve in curves_of(alone)] == [("topk", 3)]
+    assert [(curve.name, len(curve.settings)) for curve in curves_of(alone)] == [("topk", 3)]
 
 
 def test_other_training_makes_another_curve_and_is_said():
@@ -31,18 +36,18 @@ def test_a_setting_that_is_off_equals_one_that_did_not_exist_yet_and_machines_do
         made(noise(1), 0.7, 0.04, train={"epochs": 5}),
         made(noise(2), 0.6, 0.05, train={"epochs": 5, "ramp": 0.0, "start_from": None, "device": "cuda"}),
     ]
-    assert [curve.strengths for curve in curves_of(runs)] == [2]
+    assert [len(curve.settings) for curve in curves_of(runs)] == [2]
 
 
 def test_experiments_that_have_a_name_lend_it_to_the_curve():
     runs = [made(bound(lam), 0.8 - lam / 10, 0.04, name=f"ours-{lam}") for lam in (1.0, 2.5)]
     runs += [made(noise(s), 0.8 - s / 10, 0.04, name=f"noise_sigma{s}") for s in (1, 2)]
-    assert [(c.name, c.chain) for c in curves_of(runs)] == [("ours", BOUND), ("noise", "noise")]
-    assert quickly(runs, at_accuracy=0.65, against=BOUND).reference == "ours"
+    assert [(c.name, c.chain) for c in curves_of(runs)] == [("ours", CHAIN), ("noise", "noise")]
+    assert quickly(runs, at_accuracy=0.65, against=CHAIN).reference == "ours"
     same = [made(bound(1, assign), 0.7, 0.04, name="mine") for assign in ("slot", "class")]
-    assert [c.name for c in curves_of(same)] == [BOUND, "noise + bound(assign=class)"]
+    assert [c.name for c in curves_of(same)] == [CHAIN, "noise + bound(assign=class)"]
 
 
 def test_a_name_that_is_another_curves_chain_is_not_used():
     runs = [made(bound(1), 0.7, 0.04, name="noise"), made(noise(1), 0.7, 0.04)]
-    assert [c.name for c in curves_of(runs)] == [BOUND, "noise"]
+    assert [c.name for c in curves_of(runs)] == ["noise + bound", "noise"]
