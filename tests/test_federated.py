@@ -13,7 +13,7 @@ from attcem.configfile import parse_experiment
 from attcem.data.clients import deal
 from attcem.defences import Defence, Noise
 from attcem.experiment import load_clients, load_run, run_folder
-from attcem.report.clients import client_table
+from attcem.report.tables import client_table
 from attcem.threat import build_view
 from attcem.types import Result
 from tests.report.made import make_result

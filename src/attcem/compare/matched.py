@@ -13,7 +13,7 @@ from attcem.compare.flags import summarise_flags
 from attcem.compare.reach import Span, areas, common_span, describe_reach, highest_defended, scores_at, span_of
 from attcem.compare.rows import Contrast, Row, notes, verdict
 from attcem.metrics import METRICS
-from attcem.metrics.stats import Difference, bootstrap_interval, holm, paired_bootstrap, wilcoxon_signed_rank
+from attcem.metrics.stats import bootstrap_interval, holm, paired_bootstrap, wilcoxon_signed_rank
 from attcem.naming import look_up
 from attcem.runs import Curve, curves_of, with_twins
 from attcem.runs.config import links
@@ -21,7 +21,7 @@ from attcem.runs.names import UNDEFENDED
 from attcem.runs.numbers import mean, spread
 from attcem.types import Result
 
-NOTHING = Difference(math.nan, math.nan, math.nan, math.nan)
+NOTHING = Contrast(0, *[math.nan] * 5)
 
 
 @dataclass(frozen=True)
@@ -72,11 +72,10 @@ def compare(
             "choose another with --at-accuracy, or another defence with --against"
         )
     others = [curve.name for curve in curves if curve is not reference]
-    contrasts = {name: _contrast(scores[name], scores[reference.name], draws, seed) for name in others}
-    corrected = _corrected({name: contrast for name, contrast in contrasts.items() if contrast is not None})
+    contrasts = _corrected({name: _contrast(scores[name], scores[reference.name], draws, seed) for name in others})
     span = common_span(curves)
     rows = [
-        _row(curve, reference, metric, scores[curve.name], corrected.get(curve.name), span, (draws, seed))
+        _row(curve, reference, metric, scores[curve.name], contrasts.get(curve.name, NOTHING), span, (draws, seed))
         for curve in curves
     ]
     places = {id(run): place for place, run in enumerate(runs)}
@@ -109,24 +108,24 @@ def matched_accuracy(curves: Sequence[Curve]) -> tuple[float, str]:
     return low, "the lowest that all span: some are read between their weakest strength and no defence"
 
 
-def _contrast(
-    ours: Mapping[int, np.ndarray], theirs: Mapping[int, np.ndarray], draws: int, seed: int
-) -> Contrast | None:
-    """Test the difference over the seeds that both have; None if there are none."""
+def _contrast(ours: Mapping[int, np.ndarray], theirs: Mapping[int, np.ndarray], draws: int, seed: int) -> Contrast:
+    """Test the difference over the seeds that both have."""
     shared = sorted(ours.keys() & theirs.keys())
     if not shared:
-        return None
+        return NOTHING
     here, there = (np.stack([scores[one] for one in shared]) for scores in (ours, theirs))
     found = paired_bootstrap(here, there, draws=draws, seed=seed)
-    return Contrast(len(shared), found, wilcoxon_signed_rank((here - there).mean(0)))
+    wilcoxon_p = wilcoxon_signed_rank((here - there).mean(0))
+    return Contrast(len(shared), found.mean, found.low, found.high, found.p, wilcoxon_p)
 
 
 def _corrected(contrasts: Mapping[str, Contrast]) -> dict[str, Contrast]:
-    """Holm's correction of both kinds of p."""
-    kinds = (holm([c.found.p for c in contrasts.values()]), holm([c.wilcoxon_p for c in contrasts.values()]))
+    """Holm's correction of both kinds of p, over the contrasts that could be tested."""
+    tested = {name: contrast for name, contrast in contrasts.items() if contrast.seeds}
+    ps, wilcoxon_ps = (holm([getattr(each, kind) for each in tested.values()]) for kind in ("p", "wilcoxon_p"))
     return {
-        name: Contrast(c.seeds, Difference(c.found.mean, c.found.low, c.found.high, p), wilcoxon_p)
-        for (name, c), p, wilcoxon_p in zip(contrasts.items(), *kinds, strict=True)
+        name: contrast._replace(p=p, wilcoxon_p=wilcoxon_p)
+        for (name, contrast), p, wilcoxon_p in zip(tested.items(), ps, wilcoxon_ps, strict=True)
     }
 
 
@@ -135,7 +134,7 @@ def _row(
     reference: Curve,
     metric: str,
     scores: Mapping[int, np.ndarray],
-    contrast: Contrast | None,
+    contrast: Contrast,
     span: Span | None,
     bootstrap: tuple[int, int],
 ) -> Row:
@@ -144,7 +143,6 @@ def _row(
     table = np.stack(list(scores.values())) if scores else np.empty((0, 1))
     levels, along = table.mean(1), areas(curve, span, metric) if span else []
     low, high = bootstrap_interval(table, draws=draws, seed=seed) if scores else (math.nan, math.nan)
-    found = NOTHING if contrast is None else contrast.found
     return Row(
         defence=curve.name,
         strengths=len(curve.settings),
@@ -154,11 +152,11 @@ def _row(
         std=spread(levels),
         low=low,
         high=high,
-        difference=found.mean,
-        difference_low=found.low,
-        difference_high=found.high,
-        p=found.p,
-        wilcoxon_p=math.nan if contrast is None else contrast.wilcoxon_p,
+        difference=contrast.difference,
+        difference_low=contrast.low,
+        difference_high=contrast.high,
+        p=contrast.p,
+        wilcoxon_p=contrast.wilcoxon_p,
         area=mean(along),
         area_std=spread(along),
         flagged=any(run.flags for run in (*curve.runs, *curve.undefended)),

@@ -84,8 +84,9 @@ def draw_figures(
 def notes(group: Group, suffix: str) -> list[str]:
     """What belongs into a caption: strengths, seeds, flags, and what did not fit."""
     shown = [
-        f"{one.name} ({one.setting.accuracy:.4f}, {one.setting.seeds} seed{'s' * (one.setting.seeds > 1)})"
+        f"{one.name} ({setting.accuracy:.4f}, {setting.seeds} seed{'s' * (setting.seeds > 1)})"
         for one in group.drawn
+        for setting in one.settings
     ]
     flagged = sum(bool(run.flags) for run in group.runs)
     lines = [f"shown{suffix}, at the accuracy nearest to {group.accuracy:.4f}: {'; '.join(shown)}"]

@@ -17,29 +17,16 @@ MOST = 8
 
 @dataclass(frozen=True)
 class Drawn:
-    """One setting, with the name and the look of its defence."""
+    """A defence at some of its strengths, the weakest first, with its name and its look."""
 
     name: str
-    setting: Setting
+    settings: tuple[Setting, ...]
     look: Look
 
     @property
     def runs(self) -> tuple[Result, ...]:
-        """One run per seed."""
-        return self.setting.runs
-
-
-@dataclass(frozen=True)
-class Defence:
-    """A defence at all of its strengths, the weakest first."""
-
-    name: str
-    strengths: tuple[Drawn, ...]
-    look: Look
-
-    def nearest(self, accuracy: float) -> Drawn:
-        """The strength whose accuracy comes nearest."""
-        return min(self.strengths, key=lambda drawn: abs(drawn.setting.accuracy - accuracy))
+        """One run per seed, at its first strength."""
+        return self.settings[0].runs
 
 
 @dataclass(frozen=True)
@@ -49,14 +36,11 @@ class Group:
     place: tuple[str, ...]
     runs: list[Result]
     undefended: list[Drawn]
-    defences: list[Defence]
+    defences: list[Drawn]
+    drawn: list[Drawn]
+    """No defence, then every defence at the strength whose accuracy comes nearest to `accuracy`."""
     accuracy: float
     """Where defences are compared with one another: the highest that all of them reach, or the one asked for."""
-
-    @property
-    def drawn(self) -> list[Drawn]:
-        """No defence, then every defence at the strength whose accuracy comes nearest."""
-        return [*self.undefended[:1], *(defence.nearest(self.accuracy) for defence in self.defences)]
 
     @property
     def mean_image(self) -> float:
@@ -72,15 +56,13 @@ def groups_of(results: Sequence[Result], at_accuracy: float | None = None) -> li
 
 def _group(settings: Sequence[Setting], at_accuracy: float | None) -> Group:
     runs = [run for setting in settings for run in setting.runs]
-    defences = []
-    for number, curve in enumerate(curves_of(runs)):
-        strengths = tuple(Drawn(curve.name_at(setting), setting, look(number)) for setting in curve.settings)
-        defences.append(Defence(curve.name, strengths, look(number)))
-    reached = [max(drawn.setting.accuracy for drawn in defence.strengths) for defence in defences]
-    return Group(
-        (*settings[0].place, settings[0].suite),
-        runs,
-        [Drawn(setting.name, setting, UNDEFENDED) for setting in settings if setting.undefended],
-        defences,
-        min(reached, default=0.0) if at_accuracy is None else at_accuracy,
-    )
+    bare = [Drawn(setting.name, (setting,), UNDEFENDED) for setting in settings if setting.undefended]
+    curves = curves_of(runs)
+    accuracy = min((max(s.accuracy for s in curve.settings) for curve in curves), default=0.0)
+    accuracy = accuracy if at_accuracy is None else at_accuracy
+    defences, drawn = [], bare[:1]
+    for number, curve in enumerate(curves):
+        nearest = min(curve.settings, key=lambda setting: abs(setting.accuracy - accuracy))
+        defences.append(Drawn(curve.name, curve.settings, look(number)))
+        drawn.append(Drawn(curve.name_at(nearest), (nearest,), look(number)))
+    return Group((*settings[0].place, settings[0].suite), runs, bare, defences, drawn, accuracy)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attcem.figures.bars import draw_bars, draw_mean_image
-from attcem.figures.group import Drawn, Group
+from attcem.figures.group import Group
 from attcem.figures.style import COLUMN, PAGE, UNDEFENDED, Entry, blank, legend
 
 if TYPE_CHECKING:
@@ -24,17 +23,14 @@ def tradeoff(group: Group) -> Figure:
     axes = figure.subplots()
     entries = draw_mean_image(axes, group.mean_image)
 
-    def mark(name: str, strengths: Sequence[Drawn], style: dict[str, Any]) -> None:
-        errors = [[run.worst.mse for run in drawn.runs] for drawn in strengths]
-        draw_bars(axes, errors, [[run.accuracy for run in drawn.runs] for drawn in strengths], elinewidth=0.6, **style)
-        entries.append(Entry(name, style))
-
     for floor in group.undefended[:1]:
-        axes.axvline(floor.setting.mse, color="0.5", linestyle=":", linewidth=0.8, zorder=0)
-    for drawn in group.undefended:
-        mark(drawn.name, [drawn], UNDEFENDED.dot | {"markersize": 7})
-    for defence in group.defences:
-        mark(defence.name, defence.strengths, defence.look.line)
+        axes.axvline(floor.settings[0].mse, color="0.5", linestyle=":", linewidth=0.8, zorder=0)
+    for drawn in (*group.undefended, *group.defences):
+        style = drawn.look.dot | {"markersize": 7} if drawn.look is UNDEFENDED else drawn.look.line
+        errors = [[run.worst.mse for run in setting.runs] for setting in drawn.settings]
+        accuracies = [[run.accuracy for run in setting.runs] for setting in drawn.settings]
+        draw_bars(axes, errors, accuracies, elinewidth=0.6, **style)
+        entries.append(Entry(drawn.name, style))
     axes.set(xlabel="worst-case MSE (further right hides more)", ylabel="accuracy")
     axes.set_xlim(left=0)
     axes.set_ylim(bottom=max(0.0, axes.get_ylim()[0]))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from attcem.runs import Setting
-from attcem.runs.numbers import is_number
+from attcem.runs.numbers import is_number, map_numbers
 
 Trace = dict[str, Any]
 COLOURS = 8
@@ -44,11 +44,9 @@ class Chart:
     height: int = 320
 
     def data(self) -> dict[str, Any]:
-        """What the page's script draws."""
-        return {
-            name: {"traces": _plain(drawn.traces), "layout": _plain(drawn.layout)}
-            for name, drawn in self.drawings.items()
-        }
+        """What the page's script draws: numbers with five digits, null for what is not finite."""
+        drawings = {name: {"traces": drawn.traces, "layout": drawn.layout} for name, drawn in self.drawings.items()}
+        return map_numbers(drawings, lambda value: float(f"{value:.5g}") if is_number(value) else None)
 
 
 def words(text: object) -> str:
@@ -106,16 +104,3 @@ def beside(x: float, text: str) -> dict[str, Any]:
     """Words that climb up the left of such a line."""
     where = {"x": x, "y": 0, "yref": "paper", "xanchor": "right", "yanchor": "bottom", "textangle": -90}
     return where | {"text": words(text), "showarrow": False, "font": {"size": 11, "color": "@soft"}}
-
-
-def _plain(value: Any) -> Any:
-    """JSON without what JSON has not: numbers shortened to five digits, NaN and infinity as null."""
-    if isinstance(value, Mapping):
-        return {key: _plain(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    if isinstance(value, bool | str) or value is None:
-        return value
-    if not is_number(value):
-        return None
-    return int(value) if isinstance(value, int) else float(f"{float(value):.5g}")

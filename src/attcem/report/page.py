@@ -14,11 +14,11 @@ from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
 from attcem.files import write_atomically
-from attcem.report import clients, gallery, inside, promises, risk, tables, training, verdict
+from attcem.report import gallery, inside, promises, risk, tables, training, verdict
 from attcem.report.charts import Chart
 from attcem.report.tradeoff import tradeoff
 from attcem.runs import settings_of, with_twins
-from attcem.runs.numbers import MISSING, is_number
+from attcem.runs.numbers import MISSING, is_number, map_numbers
 from attcem.runs.settings import places
 from attcem.types import Result, Table
 
@@ -102,7 +102,7 @@ def contents(results: Sequence[Result], comparisons: Sequence[Table]) -> dict[st
             for setting, run, anchor in runs
         ],
         "client_tables": [
-            (setting.label(run), setting.place, clients.client_table(run)) for setting, run, _ in runs if run.clients
+            (setting.label(run), setting.place, tables.client_table(run)) for setting, run, _ in runs if run.clients
         ],
         "details": [(setting.label(run), setting.place, anchor, facts(run)) for setting, run, anchor in runs],
     }
@@ -126,7 +126,7 @@ def facts(run: Result) -> dict[str, Mapping[str, Any]]:
 
 
 def as_yaml(value: Any) -> str:
-    """Nested settings as indented lines, numbers shortened.
+    """Nested settings as indented lines, numbers with six digits, a dash for what is not finite.
 
     >>> print(as_yaml({"model": {"cut": 4, "bottleneck": None}, "defence": [{"noise": {"sigma": 0.1}}]}))
     model:
@@ -136,15 +136,5 @@ def as_yaml(value: Any) -> str:
     - noise:
         sigma: 0.1
     """
-    return yaml.safe_dump(_plain(value), sort_keys=False, allow_unicode=True).rstrip()
-
-
-def _plain(value: Any) -> Any:
-    """Types that YAML knows, numbers with six digits, a dash for what is not finite."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    if isinstance(value, float):
-        return float(f"{value:.6g}") if is_number(value) else MISSING
-    return value if value is None or isinstance(value, bool | int) else str(value)
+    short = map_numbers(value, lambda number: float(f"{number:.6g}") if is_number(number) else MISSING)
+    return yaml.safe_dump(short, sort_keys=False, allow_unicode=True).rstrip()

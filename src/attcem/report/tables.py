@@ -1,13 +1,15 @@
-"""The tables: one row per run with its baselines, and one row per attack."""
+"""The tables: one row per run with its baselines, one per attack, and one per client."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from attcem.report.charts import Grid
 from attcem.runs.leak import best_attack, recovered_share
-from attcem.runs.numbers import MISSING, count, decibel, is_number, mean, percent, ratio, small, spread
+from attcem.runs.numbers import MISSING, Show, count, decibel, is_number, mean, percent, plus_minus, ratio, small
 from attcem.runs.settings import Place, Setting, places
 from attcem.types import Result, Scores
 
@@ -20,7 +22,7 @@ class Column:
 
     title: str
     hint: str
-    show: Callable[[float | None], str]
+    show: Show
     value: Callable[[Result, Scores], float]
     of_scores: bool = True
     """Whether it is a property of reconstructions, so that a baseline has it too."""
@@ -81,8 +83,7 @@ def _block(place: Place, settings: Sequence[Setting], anchors: Mapping[int, str]
 
 def _over_seeds(column: Column, setting: Setting) -> tuple[str, str]:
     values = [column.value(run, run.worst) for run in setting.runs]
-    deviation = spread(values)
-    return column.show(mean(values)), f"± {column.show(deviation)}" if is_number(deviation) else ""
+    return column.show(mean(values)), plus_minus(values, column.show)
 
 
 def mean_baseline(column: Column, name: str, settings: Sequence[Setting]) -> float:
@@ -116,3 +117,44 @@ def _attack_row(name: str, kind: str, scores: Scores) -> AttackRow:
         for metric, show in METRICS.items()
     ]
     return AttackRow(name, kind, cells, " / ".join(dict.fromkeys(count(value.n) for value in values.values())))
+
+
+NAMED = 3
+"""So many of a client's classes are named, the largest first."""
+
+Client = Mapping[str, Any]
+
+
+def recovered(client: Client) -> float | None:
+    """1 − MSE / MSE of the mean image, at least 0, both on the client's own mix of classes."""
+    mse, free = client["worst"].get("mse"), client["mean_image_mse"]
+    return max(0.0, 1 - mse / free) if is_number(mse) and is_number(free) and free > 0 else None
+
+
+def largest_classes(client: Client) -> str:
+    """The classes it has most of, with their shares."""
+    largest = sorted(client["classes"].items(), key=lambda item: -item[1])[:NAMED]
+    images = client["images"] or float("nan")
+    return ", ".join(f"{name} {percent(owned / images)}" for name, owned in largest) or MISSING
+
+
+CLIENT_COLUMNS: Mapping[str, Callable[[Client], str]] = {
+    "client": lambda client: f"client {client['client']}",
+    "mostly": largest_classes,
+    "images": lambda client: count(client["images"]),
+    "accuracy": lambda client: ratio(client["accuracy"]),
+    "MSE": lambda client: small(client["worst"].get("mse")),
+    "mean image": lambda client: small(client["mean_image_mse"]),
+    "recovered share": lambda client: percent(recovered(client)),
+    "PSNR": lambda client: decibel(client["worst"].get("psnr")),
+    "SSIM": lambda client: ratio(client["worst"].get("ssim")),
+    "recon_acc": lambda client: ratio(client["worst"].get("recon_acc")),
+    "reid_top1": lambda client: ratio(client["worst"].get("reid_top1")),
+    "classes attacked": lambda client: percent(client["covered"]),
+}
+
+
+def client_table(run: Result) -> Grid:
+    """One line per client, in their order."""
+    lines = [[show(client) for show in CLIENT_COLUMNS.values()] for client in run.clients]
+    return Grid(list(CLIENT_COLUMNS), lines, words=2)

@@ -23,6 +23,16 @@ NEARLY = 0.9
 HALF = 0.5
 FAINT = 0.1
 """An undefended recovered share below this means that the attacks are too weak to judge by."""
+EXTENTS = (
+    (0.75, "rebuilds"),
+    (0.4, "rebuilds much of"),
+    (FAINT, "gets a rough idea of"),
+    (0.0, "gets next to nothing of"),
+)
+NO_REFERENCE = (
+    "There is no undefended run to compare with, so nothing here shows what a defence gains or costs: "
+    "run the same experiment with defence “none” and report both."
+)
 
 
 class Kind(Enum):
@@ -35,6 +45,9 @@ class Kind(Enum):
     WEAK_ATTACK = "attack too weak"
     ALONE = "no comparison"
     UNMEASURED = "not measured"
+
+
+LAST = (Kind.COLLAPSED, Kind.UNMEASURED)
 
 
 @dataclass(frozen=True)
@@ -82,45 +95,30 @@ def _verdict(place: Place, settings: list[Setting]) -> Verdict:
     return Verdict(place, " ".join(map(opening, bare)) if bare else NO_REFERENCE, judged)
 
 
-LAST = (Kind.COLLAPSED, Kind.UNMEASURED)
-NO_REFERENCE = (
-    "There is no undefended run to compare with, so nothing here shows what a defence gains or costs: "
-    "run the same experiment with defence “none” and report both."
-)
-
-
 def opening(setting: Setting) -> str:
     """What the cloud gets without a defence."""
     if not is_number(setting.recovered):
         return f"Without a defence the leak was not measured; the accuracy is {share(setting.accuracy)}."
     extent = next(words for least, words in EXTENTS if setting.recovered >= least)
-    where = setting.name.removeprefix(UNDEFENDED)
     text = (
-        f"Without a defence{where} the cloud {extent} the pictures: at {share(setting.accuracy)} accuracy"
-        f"{over_seeds(setting, ', ')}, {the_best(setting)} recovers images at SSIM{SPACE}{ratio(setting.ssim)}, "
-        f"{percent(setting.recovered)} of what there is to see beyond the average picture."
+        f"Without a defence{setting.name.removeprefix(UNDEFENDED)} the cloud {extent} the pictures: "
+        f"at {share(setting.accuracy)} accuracy{over_seeds(setting)}, {best_of(setting)} recovers images at "
+        f"SSIM{SPACE}{ratio(setting.ssim)}, {percent(setting.recovered)} of what there is to see beyond the average "
+        "picture."
     )
     if setting.recovered < FAINT:
         text += " Attacks this weak on an open door say nothing about a defence."
     return text + (" The undefended model itself is near chance." if near_chance(setting) else "")
 
 
-def the_best(setting: Setting) -> str:
+def best_of(setting: Setting) -> str:
     """Who did it: the worst case takes the best attack picture by picture."""
     return f"the best of {setting.attacks} attacks" if setting.attacks > 1 else "the one attack"
 
 
-EXTENTS = (
-    (0.75, "rebuilds"),
-    (0.4, "rebuilds much of"),
-    (FAINT, "gets a rough idea of"),
-    (0.0, "gets next to nothing of"),
-)
-
-
-def over_seeds(setting: Setting, before: str = "") -> str:
+def over_seeds(setting: Setting) -> str:
     """A remark that numbers are means, when they are."""
-    return f"{before}mean of {setting.seeds} seeds" if setting.seeds > 1 else ""
+    return f", mean of {setting.seeds} seeds" if setting.seeds > 1 else ""
 
 
 def near_chance(setting: Setting) -> bool:
@@ -131,18 +129,17 @@ def near_chance(setting: Setting) -> bool:
 
 def judge(setting: Setting, reference: Setting | None) -> Judgement:
     """Compare a defended setting with the undefended one."""
-    kind = classify(setting, reference)
+    kind, remark = classify(setting, reference)
     instead, bare_ssim, bare_share = "", "", ""
     if reference:
         instead = f" instead of {share(reference.accuracy)}"
         bare_ssim = f"; undefended {ratio(reference.ssim)}"
         bare_share = f", undefended {percent(reference.recovered)}"
     text = (
-        f"At {share(setting.accuracy)} accuracy{instead}, {the_best(setting)} recovers images at "
+        f"At {share(setting.accuracy)} accuracy{instead}, {best_of(setting)} recovers images at "
         f"SSIM{SPACE}{ratio(setting.ssim)}{bare_ssim}. That is {percent(setting.recovered)} of what there is to see"
-        f"{bare_share} (MSE{SPACE}{small(setting.mse)}{over_seeds(setting, ', ')})."
+        f"{bare_share} (MSE{SPACE}{small(setting.mse)}{over_seeds(setting)}).{remark}"
     )
-    text += REMARKS[kind](setting, reference)
     if setting.mse >= setting.baseline("class_mean"):
         text += " Knowing the class alone would show as much."
     unlike = differences(setting.surroundings, reference.surroundings) if reference else {}
@@ -152,40 +149,25 @@ def judge(setting: Setting, reference: Setting | None) -> Judgement:
     return Judgement(setting, kind, text, sum(len(run.flags) for run in setting.runs))
 
 
-def classify(setting: Setting, reference: Setting | None) -> Kind:
-    """The kindest word that is still true."""
-    tests = (
-        (Kind.COLLAPSED, near_chance(setting) or (reference and reference.accuracy - setting.accuracy > POINTS_LOST)),
-        (Kind.ALONE, reference is None),
-        (Kind.UNMEASURED, not (is_number(setting.recovered) and reference and is_number(reference.recovered))),
-        (Kind.WEAK_ATTACK, reference and reference.recovered < FAINT),
-        (Kind.NOTHING, reference and setting.recovered >= NEARLY * reference.recovered),
-        (Kind.HIDES_SOME, reference and setting.recovered > HALF * reference.recovered),
-    )
-    return next((kind for kind, holds in tests if holds), Kind.HIDES_MOST)
-
-
-def _collapsed(setting: Setting, reference: Setting | None) -> str:
-    if reference is None or near_chance(setting):
-        return f" A defence at {percent(setting.accuracy)} accuracy is no defence."
-    points = 100 * (reference.accuracy - setting.accuracy)
-    return (
-        f" That costs {points:.0f}{SPACE}points: a defence at {percent(setting.accuracy)} accuracy, "
-        f"where {percent(reference.accuracy)} can be had, is no defence."
-    )
-
-
-def _nothing(setting: Setting, reference: Setting | None) -> str:
-    worse = reference is not None and setting.recovered > reference.recovered
-    return " It hides nothing." if worse else " It hides next to nothing."
-
-
-REMARKS = {
-    Kind.HIDES_MOST: lambda setting, reference: "",
-    Kind.HIDES_SOME: lambda setting, reference: " Most still leaks.",
-    Kind.NOTHING: _nothing,
-    Kind.COLLAPSED: _collapsed,
-    Kind.WEAK_ATTACK: lambda setting, reference: " The attacks fail without a defence too, so this shows nothing.",
-    Kind.ALONE: lambda setting, reference: f" The average picture alone has {small(setting.baseline('mean_image'))}.",
-    Kind.UNMEASURED: lambda setting, reference: " The leak was not measured, so nothing can be said of it.",
-}
+def classify(setting: Setting, reference: Setting | None) -> tuple[Kind, str]:
+    """The kindest word that is still true, and a remark."""
+    kept = f"defence at {percent(setting.accuracy)} accuracy"
+    if near_chance(setting):
+        return Kind.COLLAPSED, f" A {kept} is no defence."
+    if reference is None:
+        return Kind.ALONE, f" The average picture alone has {small(setting.baseline('mean_image'))}."
+    lost = reference.accuracy - setting.accuracy
+    if lost > POINTS_LOST:
+        had = f"a {kept}, where {percent(reference.accuracy)} can be had, is no defence"
+        return Kind.COLLAPSED, f" That costs {100 * lost:.0f}{SPACE}points: {had}."
+    if not (is_number(setting.recovered) and is_number(reference.recovered)):
+        return Kind.UNMEASURED, " The leak was not measured, so nothing can be said of it."
+    if reference.recovered < FAINT:
+        return Kind.WEAK_ATTACK, " The attacks fail without a defence too, so this shows nothing."
+    if setting.recovered > reference.recovered:
+        return Kind.NOTHING, " It hides nothing."
+    if setting.recovered >= NEARLY * reference.recovered:
+        return Kind.NOTHING, " It hides next to nothing."
+    if setting.recovered > HALF * reference.recovered:
+        return Kind.HIDES_SOME, " Most still leaks."
+    return Kind.HIDES_MOST, ""

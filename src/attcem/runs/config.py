@@ -71,6 +71,12 @@ def surroundings(run: Result) -> dict[str, Any]:
     return {key: value for key, value in (flat(config) | suite).items() if value and key not in MACHINE}
 
 
+def differing(ours: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Our keys whose value is another, or missing, elsewhere."""
+    others = list(others)
+    return [key for key in ours if any(ours[key] != theirs.get(key) for theirs in others)]
+
+
 def differences(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
     """Key → our value and theirs, where they differ."""
     return {key: (ours.get(key), theirs.get(key)) for key in {**ours, **theirs} if ours.get(key) != theirs.get(key)}

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from attcem.runs.config import differences, grouped, links, numbers, strengths, words
+from attcem.runs.config import differences, differing, grouped, links, numbers, strengths, words
 from attcem.runs.names import name_chain, name_run, with_symbol
 from attcem.runs.settings import Setting, settings_of
 from attcem.runs.twins import find_twins
@@ -108,9 +108,8 @@ def _named(curves: Sequence[Curve]) -> list[Curve]:
 def _differing_words(curve: Curve, curves: Sequence[Curve]) -> str:
     """The links, with the words that differ from other curves of the same links."""
     run = curve.runs[0]
-    others = [words(other.runs[0]) for other in curves if list(links(other.runs[0])) == list(links(run))]
-    differing = {key for key, value in words(run).items() if any(value != theirs.get(key) for theirs in others)}
-    return name_chain(run, {*differing, *curve.dividing})
+    others = (words(other.runs[0]) for other in curves if list(links(other.runs[0])) == list(links(run)))
+    return name_chain(run, {*differing(words(run), others), *curve.dividing})
 
 
 def _differing_surroundings(curve: Curve, curves: Sequence[Curve]) -> str:

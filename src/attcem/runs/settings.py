@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from attcem.runs.config import grouped, links, options, strengths, surroundings
+from attcem.runs.config import differing, grouped, links, options, strengths, surroundings
 from attcem.runs.leak import recovered_share
 from attcem.runs.names import name_setting, short
 from attcem.runs.numbers import mean
@@ -99,9 +99,8 @@ def settings_of(results: Iterable[Result]) -> list[Setting]:
 
 def _named(runs: Sequence[Result], others: Sequence[Result]) -> Setting:
     """A name of strengths, and of the options that differ from the same chain elsewhere."""
-    same_chain = [options(other) for other in others if list(links(other)) == list(links(runs[0]))]
-    varying = {key for own in same_chain for key in own if any(own[key] != other.get(key) for other in same_chain)}
-    strong = strengths(runs[0])
+    same_chain = (options(other) for other in others if list(links(other)) == list(links(runs[0])))
+    varying, strong = set(differing(options(runs[0]), same_chain)), strengths(runs[0])
     names = (name_setting(runs[0], shown) for shown in (strong | varying, varying - strong))
     return Setting(tuple(sorted(runs, key=lambda run: run.seed)), *names)
 
@@ -109,7 +108,6 @@ def _named(runs: Sequence[Result], others: Sequence[Result]) -> Setting:
 def _unlike_namesakes(setting: Setting, settings: Iterable[Setting]) -> Setting:
     """Add to a name that several settings share what differs between them."""
     ours = setting.surroundings
-    namesakes = [s.surroundings for s in settings if (s.name, s.place) == (setting.name, setting.place)]
-    differing = [key for key in ours if any(ours[key] != theirs.get(key) for theirs in namesakes)]
-    told = ", ".join(f"{key}={short(ours[key])}" for key in differing)
-    return replace(setting, name=f"{setting.name} ({told})") if told else setting
+    namesakes = (s.surroundings for s in settings if (s.name, s.place) == (setting.name, setting.place))
+    listed = ", ".join(f"{key}={short(ours[key])}" for key in differing(ours, namesakes))
+    return replace(setting, name=f"{setting.name} ({listed})") if listed else setting
