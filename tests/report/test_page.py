@@ -163,6 +163,13 @@ def test_bounds_probes_and_costs_stand_beside_measurements():
     assert "reidentify" in text and "1.16" in text and "1\u202f234\u202f567" in text
 
 
+def test_a_configuration_shows_the_options_of_every_link():
+    page = read(
+        render([make_result(defence=[{"noise": {"sigma": 0.123}}, {"bound": {"lam": 1 / 3, "assign": "slot"}}])])
+    )
+    assert all(piece in page.text for piece in ("sigma: 0.123", "lam: 0.333333", "assign: slot"))
+
+
 def test_baselines_are_always_in_the_table(results):
     for block in run_table(settings_of(results)):
         assert [row.name for row in block if row.kind == "baseline"] == [

@@ -51,3 +51,14 @@ def test_experiments_that_have_a_name_lend_it_to_the_curve():
 def test_a_name_that_is_another_curves_chain_is_not_used():
     runs = [made(bound(1), 0.7, 0.04, name="noise"), made(noise(1), 0.7, 0.04)]
     assert [c.name for c in curves_of(runs)] == ["noise + bound", "noise"]
+
+
+def test_another_network_makes_another_curve_and_is_said():
+    runs = [made(noise(1), 0.8, 0.04, model={"backbone": "vgg11_bn", "cut": cut}) for cut in (4, 6)]
+    assert [curve.name for curve in curves_of(runs)] == ["noise [model.cut=4]", "noise [model.cut=6]"]
+
+
+def test_a_strength_is_named_with_its_curve_and_the_weakest_comes_first():
+    (curve,) = curves_of([made(bound(lam), 0.8 - lam / 10, 0.04, seed) for lam in (4, 1) for seed in (0, 1)])
+    assert [curve.name_at(setting) for setting in curve.settings] == ["noise + bound λ=1", "noise + bound λ=4"]
+    assert [len(setting.runs) for setting in curve.settings] == [2, 2] and len(curve.runs) == 4

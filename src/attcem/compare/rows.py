@@ -1,4 +1,4 @@
-"""One line of the comparison: what the numbers of a defence allow to be said, and what its reader must know."""
+"""One line of the comparison: the numbers of a defence, the verdict they allow, and what its reader must know."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def as_markdown(comparison: Comparison) -> str:
 
 
 def as_latex(comparison: Comparison) -> str:
-    """A table for a paper, with booktabs; what must be said of it stands above as a comment, flags first."""
+    """A table for a paper, with booktabs; flags, and how to read it, stand above as comments."""
     heading, *lines = [" & ".join(map(in_latex, line)) + r" \\" for line in _grid(comparison)]
     comments = [f"% {' '.join(line.split())}" for line in opening(comparison)]
     columns = "l" + "r" * (len(HEADINGS) - 1) + "l"

@@ -168,13 +168,9 @@ def strips(run: Result) -> list[tuple[str, list[Picture]]]:
     rows = [name for name in ("original", *run.attacks, *BASELINES) if name in run.gallery]
     few = min((len(run.gallery[name]) for name in rows), default=0)
     places = places_of(run)[:few]
-    return [
-        (
-            BASELINES.get(name, name),
-            [
-                _picture(run, name, number, run.gallery[name][at], f"{name}: picture {number + 1}")
-                for at, number in enumerate(places)
-            ],
-        )
-        for name in rows
-    ]
+    found = []
+    for name in rows:
+        shown = zip(places, run.gallery[name], strict=False)
+        pictures = [_picture(run, name, number, pixels, f"{name}: picture {number + 1}") for number, pixels in shown]
+        found.append((BASELINES.get(name, name), pictures))
+    return found

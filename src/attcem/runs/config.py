@@ -1,4 +1,4 @@
-"""What a run was told to do, as dotted keys: the options of its defence, and everything around it."""
+"""The settings of a run as dotted keys: the options of its defence, and everything around it."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class Setting:
     @cached_property
     def surroundings(self) -> dict[str, Any]:
         """All but the defence and seeds of any kind."""
-        return {key: value for key, value in surroundings(self.runs[0]).items() if not key.endswith("seed")}
+        return {key: value for key, value in surroundings(self.runs[0]).items() if key.rpartition(".")[2] != "seed"}
 
     @property
     def place(self) -> Place:
@@ -91,7 +91,7 @@ def places(settings: Iterable[Setting]) -> dict[Place, list[Setting]]:
 
 
 def settings_of(results: Iterable[Result]) -> list[Setting]:
-    """Group runs by all they were told but seeds; undefended first, then in order of appearance."""
+    """Group runs by all their settings but seeds; undefended first, then in order of appearance."""
     groups = grouped(results, lambda run: [links(run), Setting((run,)).surroundings])
     settings = [_named(runs, [group[0] for group in groups]) for runs in groups]
     return sorted((_unlike_namesakes(setting, settings) for setting in settings), key=lambda s: not s.undefended)
