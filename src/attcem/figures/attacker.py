@@ -22,7 +22,7 @@ def effort(group: Group, key: str, label: str) -> Figure | None:
         return None
     figure = blank(COLUMN, 2.1 + 0.13 * (len(drawn) + 1))
     axes = figure.subplots()
-    entries = draw_mean_image(axes, group.mean_image, upright=False)
+    entries = draw_mean_image(axes, group.mean_image, vertical=False)
     for one in drawn:
         table = {step: [run.curves[key][step] for run in one.runs if step in run.curves.get(key, {})] for step in steps}
         reached = {place: table[step] for place, step in enumerate(steps) if table[step]}

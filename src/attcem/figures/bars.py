@@ -35,9 +35,9 @@ def _means_and_bars(values: Sequence[Any]) -> tuple[list[float], list[float] | N
     return [mean(seeds) for seeds in values], [bar(seeds) for seeds in values]
 
 
-def draw_mean_image(axes: Axes, mse: float, *, upright: bool = True) -> list[Entry]:
+def draw_mean_image(axes: Axes, mse: float, *, vertical: bool = True) -> list[Entry]:
     """A line where nothing is left to see, and its entry in the legend; nothing where it was not measured."""
     if not is_number(mse):
         return []
-    (axes.axvline if upright else axes.axhline)(mse, zorder=0, **MEAN_IMAGE.style)
+    (axes.axvline if vertical else axes.axhline)(mse, zorder=0, **MEAN_IMAGE.style)
     return [MEAN_IMAGE]

@@ -94,13 +94,13 @@ def axis(title: str, **more: Any) -> dict[str, Any]:
     return {"title": {"text": title}} | more
 
 
-def upright(x: float) -> dict[str, Any]:
+def vertical_line(x: float) -> dict[str, Any]:
     """A dotted line across the chart at x."""
     line = {"type": "line", "x0": x, "x1": x, "yref": "paper", "y0": 0, "y1": 1}
     return line | {"line": {"color": "@soft", "width": 1, "dash": "dot"}, "layer": "below"}
 
 
-def beside(x: float, text: str) -> dict[str, Any]:
+def label_line(x: float, text: str) -> dict[str, Any]:
     """Words that climb up the left of such a line."""
     where = {"x": x, "y": 0, "yref": "paper", "xanchor": "right", "yanchor": "bottom", "textangle": -90}
     return where | {"text": words(text), "showarrow": False, "font": {"size": 11, "color": "@soft"}}

@@ -83,10 +83,20 @@ def histograms(run: Result) -> list[Chart]:
 
 def _heat(name: str, values: np.ndarray) -> Chart:
     """Epochs across, bins or slots up."""
-    gate = re.fullmatch(r"(.+)_gate_histogram", name)
     bins = values.shape[1]
+    rows: list[float] = [i + 1 for i in range(bins)]
+    hover, yaxis = "epoch %{x}, slot %{y}: %{z:.1%}", axis("", dtick=max(1, bins // 8))
+    title, note = f"{name.replace('_', ' ')} over training", "One column per epoch."
+    if gate := re.fullmatch(r"(.+)_gate_histogram", name):
+        rows = [(i + 0.5) / bins for i in range(bins)]
+        hover, yaxis = "epoch %{x}, gate %{y:.2f}: %{z:.1%}", axis("gate", range=[0, 1])
+        title = f"{gate[1].replace('snr', 'SNR')} gate over training"
+        note = "Where its values lie in each epoch. All at 0 is a penalty that has switched itself off."
+    elif name == "slot_mass":
+        yaxis |= axis("slot")
+        title = "Slot usage over training"
+        note = "The share of images that each slot holds. One bright row is a collapse."
     epochs = list(range(1, len(values) + 1))
-    rows = [(i + 0.5) / bins for i in range(bins)] if gate else [i + 1 for i in range(bins)]
     trace = {
         "type": "heatmap",
         "x": epochs,
@@ -94,22 +104,11 @@ def _heat(name: str, values: np.ndarray) -> Chart:
         "z": np.round(values.T, 3).tolist(),
         "colorscale": "@heat",
         "zmin": 0,
+        "hovertemplate": hover + "<extra></extra>",
+        "colorbar": {"tickformat": ".0%", "thickness": 10, "len": 1},
     }
-    hover = "epoch %{x}, gate %{y:.2f}: %{z:.1%}" if gate else "epoch %{x}, slot %{y}: %{z:.1%}"
-    trace |= {"hovertemplate": hover + "<extra></extra>", "colorbar": {"tickformat": ".0%", "thickness": 10, "len": 1}}
-    yaxis = axis("gate", range=[0, 1]) if gate else axis("slot" if name == "slot_mass" else "", dtick=max(1, bins // 8))
-    title, note = _words(gate[1] if gate else None, name)
     few = np.unique(np.linspace(0, len(values) - 1, QUOTED).round().astype(int))
     lines = [[str(epochs[at]), *(ratio(float(value)) for value in values[at])] for at in few]
     heading = ["epoch", *(f"{row:.2f}" if gate else str(row) for row in rows)]
     drawing = Drawing([trace], {"xaxis": axis("epoch"), "yaxis": yaxis, "hovermode": "closest"})
     return Chart(title, note, {name: drawing}, Grid(heading, lines), 240)
-
-
-def _words(gate: str | None, name: str) -> tuple[str, str]:
-    if gate:
-        note = "Where its values lie in each epoch. All at 0 is a penalty that has switched itself off."
-        return f"{gate.replace('snr', 'SNR')} gate over training", note
-    if name == "slot_mass":
-        return "Slot usage over training", "The share of images that each slot holds. One bright row is a collapse."
-    return f"{name.replace('_', ' ')} over training", "One column per epoch."

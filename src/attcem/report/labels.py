@@ -16,11 +16,11 @@ def free_places(
     points: Sequence[tuple[float, float, str]],
     x_range: Sequence[float],
     y_range: Sequence[float],
-    climbing: Mapping[str, float],
+    line_labels: Mapping[str, float],
 ) -> list[str | None]:
     """For each (x, y, name) where its name can stand without touching another point or name; None where nowhere.
 
-    `climbing` are words that start at the bottom and climb up the left of x.
+    `line_labels` are words that start at the bottom and climb up the left of x.
     """
 
     def on_page(x: float, y: float) -> tuple[float, float]:
@@ -32,7 +32,7 @@ def free_places(
 
     at = [on_page(x, y) for x, y, _ in points]
     taken: list[Box] = [(x - 7, y - 7, x + 7, y + 7) for x, y in at]
-    for words, x in climbing.items():
+    for words, x in line_labels.items():
         line, _ = on_page(x, 0.0)
         taken.append((line - LINE - 2, 0.0, line, LETTER * len(words)))
     found: list[str | None] = []

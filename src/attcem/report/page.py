@@ -30,7 +30,7 @@ OPEN = 6
 STRIPS = 8
 """Up to so many runs show the pictures of every attack."""
 
-KNEW = {
+ATTACKER_KNOWS = {
     "black_box": "Neither the device to query nor the encoder’s weights.",
     "query": "Also the device as a black box to query with any image; not the encoder’s weights.",
     "white_box": "Also the device to query with any image, its encoder’s weights and gradients, and its release.",
@@ -85,7 +85,7 @@ def contents(results: Sequence[Result], comparisons: Sequence[Table]) -> dict[st
         "runs": len(results),
         "flag_line": verdict.flag_line(results),
         "flags": [(setting.label(run), run.flags, anchor) for setting, run, anchor in runs if run.flags],
-        "knew": {threat: KNEW[threat] for threat in dict.fromkeys(run.threat for run in results) if threat in KNEW},
+        "knew": {run.threat: ATTACKER_KNOWS[run.threat] for run in results if run.threat in ATTACKER_KNOWS},
         "open": OPEN,
         "verdicts": [(found, tradeoff(members[found.place])) for found in verdict.verdicts(settings)],
         "galleries": gallery.galleries(settings, anchors),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from attcem.report.charts import Chart, Drawing, Grid, Trace, axis, beside, colour, points, upright, words
+from attcem.report.charts import Chart, Drawing, Grid, Trace, axis, colour, label_line, points, vertical_line, words
 from attcem.report.labels import free_places
 from attcem.report.tables import LEAKS, Column, mean_baseline
 from attcem.runs import Setting
@@ -52,8 +52,8 @@ def _drawing(leak: Column, settings: Sequence[Setting]) -> Drawing:
     layout = {
         "xaxis": axis(f"{_title(leak)}   ({'right' if '↑' in leak.hint else 'left'}: hides more)", range=x_range),
         "yaxis": axis("accuracy", tickformat=".0%", range=y_range),
-        "shapes": [upright(x) for x in marks.values()],
-        "annotations": [beside(x, text) for text, x in marks.items()],
+        "shapes": [vertical_line(x) for x in marks.values()],
+        "annotations": [label_line(x, text) for text, x in marks.items()],
         "hovermode": "closest",
     }
     return Drawing(traces, layout)

@@ -10,7 +10,7 @@ from attcem.runs.config import differences, links, surroundings
 from attcem.runs.settings import Setting
 from attcem.types import Result
 
-REACHED = 18.0
+BROKEN_FROM = 18.0
 """PSNR in dB that the attacks must reach on the undefended twin: below it they could not break anything."""
 
 
@@ -40,6 +40,6 @@ def with_twins(runs: Sequence[Result]) -> list[Result]:
 def flag_weak_attacks(twin: Result) -> list[str]:
     """A flag when the same suite could not break the same network without defence."""
     reached = float(twin.worst.psnr)
-    if not reached < REACHED:
+    if not reached < BROKEN_FROM:
         return []
-    return [f"on the undefended twin the attacks reach {reached:.1f} dB, below {REACHED:g}: too weak to judge by"]
+    return [f"on the undefended twin the attacks reach {reached:.1f} dB, below {BROKEN_FROM:g}: too weak to judge by"]
