@@ -100,6 +100,7 @@ def audit(
         commit=current_commit(),
         bounds=promised,
         suite=suite.version,
+        strengths={name: link.strength for name, link in guard.named.items() if link.strength},
         threat=config.threat,
         skipped=skipped,
         repeated=[name for name in able if name not in once],
