@@ -48,7 +48,7 @@ DOORS = {
     "side_by_side": WORDS | {"assess", "attacks", "cores", "experiment"},
     "sweep": WORDS | {"configfile", "cores", "escaping", "experiment", "locks", "terminal", "workplace"},
     "tune": WORDS | {"configfile", "experiment", "locks", "sweep", "workplace"},
-    "explain": WORDS | {"data", "models", "defences", "experiment"},
+    "explain": WORDS | {"data", "models", "defences", "experiment", "figures"},
 }
 
 

@@ -12,6 +12,7 @@ from attcem.explain.attention import attention
 from attcem.explain.gates import gates
 from attcem.explain.latent import neighbours, pca
 from attcem.explain.look import look
+from attcem.explain.sheet import styled
 from attcem.explain.slots import slots
 from attcem.files import write_atomically
 from attcem.models import Split
@@ -35,9 +36,10 @@ def explain(
     passed as `model`, a chain with a defence of your own as `guard`.
     """
     folder = Path(folder)
-    model, guard, data = load_run(folder, model, guard, device=device)
-    scene = look(model, guard, data, images)
-    found = [*attention(scene), *slots(scene), *gates(scene), pca(scene), *([neighbours(scene)] if tsne else [])]
+    with styled():
+        model, guard, data = load_run(folder, model, guard, device=device)
+        scene = look(model, guard, data, images)
+        found = [*attention(scene), *slots(scene), *gates(scene), pca(scene), *([neighbours(scene)] if tsne else [])]
     return keep(folder / "explain", found)
 
 
