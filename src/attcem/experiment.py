@@ -40,7 +40,7 @@ def run(
     Of several processes that torchrun has started, all train, the first one audits, alone, and the others leave before.
     """
     from attcem.defences import build_defence, describe
-    from attcem.train import dismiss, is_first, team_size
+    from attcem.train import is_first, leave_team, team_size
 
     if guard is not None or team_size() > 1:
         jobs = 1
@@ -52,14 +52,14 @@ def run(
     if is_first():
         claim(folder, experiment, resume)
     if (folder / "result.json").exists():
-        dismiss()
+        leave_team()
         return Result.load(folder), folder
     if not (folder / STATE).exists():
         check_starts(experiment, guard)
     with working_in(folder) if is_first() else nullcontext():
         data = load(experiment)
         model = trained(experiment, guard, data, folder, resume=resume, progress=progress)
-        dismiss()
+        leave_team()
         return audit_run(folder, experiment, (model, guard, data), jobs=jobs, progress=progress), folder
 
 
