@@ -6,11 +6,11 @@ import sys
 import pytest
 
 from attcem import side_by_side
-from attcem.claim import claim, settings_text
 from attcem.cli import build_parser, main
 from attcem.config import AuditConfig, Experiment
 from attcem.device import find_device
 from attcem.experiment import run, run_folder
+from attcem.folders import check_folder, settings_text
 from attcem.options import DEVICE
 from attcem.sweep.grid import read_sweep
 from attcem.tune import read_search
@@ -88,9 +88,9 @@ def test_helpers_are_sent_to_the_same_place(begun, monkeypatch, capsys):
 
 def test_a_run_is_the_same_on_every_device(begun):
     assert run_folder(Experiment().on("cuda")) == run_folder(Experiment())
-    claim(begun, Experiment().on("cpu"), resume=True)
+    check_folder(begun, Experiment().on("cpu"), resume=True)
     with pytest.raises(ValueError, match="other settings"):
-        claim(begun, Experiment(seed=1), resume=True)
+        check_folder(begun, Experiment(seed=1), resume=True)
 
 
 def test_a_wrong_device_leaves_no_run_behind(tmp_path):

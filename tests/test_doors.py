@@ -41,9 +41,9 @@ DOORS = {
     "serve": {"types", "models", "defences", "layers"},
     "assess": WORDS | {"cores", "locks", "data", "models", "defences", "train", "threat", "attacks", "metrics"},
     "configfile": WORDS | {"data", "models", "defences", "attacks"},
-    "claim": {"config", "configfile", "files"},
+    "folders": {"config", "configfile", "files", "links"},
     "experiment": WORDS
-    | {"claim", "workplace", "data", "models", "defences", "device", "train", "assess", "configfile", "side_by_side"},
+    | {"folders", "workplace", "data", "models", "defences", "device", "train", "assess", "configfile", "side_by_side"},
     "demo": WORDS | {"compare", "experiment", "report"},
     "side_by_side": WORDS | {"assess", "attacks", "cores", "experiment"},
     "sweep": WORDS | {"configfile", "cores", "escaping", "experiment", "locks", "terminal", "workplace"},

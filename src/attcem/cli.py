@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from attcem import __version__
 from attcem.configfile import UsageError, experiment_parser, explain, parse_experiment
-from attcem.listing import LISTS, find_file, is_sweep, preset_paths, print_list, sweep_paths
+from attcem.listing import LISTS, find_file, preset_paths, print_list, sweep_paths, yaml_paths
 from attcem.options import (
     DEVICE,
     audit_options,
@@ -63,9 +63,7 @@ def run(options: argparse.Namespace, rest: list[str]) -> None:
             out = out or rest[0]
             rest[0] = str(Path(rest[0]) / "config.yaml")
         else:
-            rest[0] = str(find_file(rest[0], preset_paths() | sweep_paths()))
-        if Path(rest[0]).is_file() and is_sweep(Path(rest[0])):
-            raise UsageError(f"{rest[0]} describes many runs: attcem sweep {rest[0]}")
+            rest[0] = str(find_file(rest[0], yaml_paths()))
     experiment = parse_experiment(rest).on(options.device)
     from attcem.experiment import run, run_folder
 
@@ -95,7 +93,7 @@ def sweep(options: argparse.Namespace, rest: list[str]) -> None:
 
 def tune(options: argparse.Namespace, rest: list[str]) -> None:
     """Search for settings that keep accuracy and hide most, judged on validation images only."""
-    from attcem.tune import figures, front, read_search, tune
+    from attcem.tune import best_trials, figures, read_search, tune
 
     base = [str(find_file(options.base, preset_paths())), *rest]
     search = read_search(base, options.range, options.log_range, options.choice, options.device)
@@ -104,14 +102,14 @@ def tune(options: argparse.Namespace, rest: list[str]) -> None:
         study = tune(search, out, options.trials, seed=options.seed)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("finished trials and epochs are kept: the same command goes on") from None
-    for trial in front(study, options.at_accuracy):
+    for trial in best_trials(study, options.at_accuracy):
         tell(f"{figures(*trial.values)}   {search.command(trial.params)}")
 
 
 def audit(options: argparse.Namespace, rest: list[str]) -> None:
     """Attack a trained run and write its result."""
     from attcem.config import with_options
-    from attcem.experiment import audit_run, load_run, read_experiment
+    from attcem.experiment import audit_run, read_experiment, restore_run
     from attcem.workplace import working_in
 
     folder = Path(options.run)
@@ -121,7 +119,7 @@ def audit(options: argparse.Namespace, rest: list[str]) -> None:
     experiment = with_options(experiment, {"audit": with_options(experiment.audit, given)})
     try:
         with working_in(folder):
-            trained = load_run(folder, device=options.device)
+            trained = restore_run(folder, experiment, device=options.device)
             result = audit_run(folder, experiment, trained, jobs=options.jobs)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("finished attacks are kept: the same command goes on after them") from None

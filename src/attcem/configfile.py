@@ -7,7 +7,8 @@ import dataclasses
 import json
 import re
 import typing
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
 from types import NoneType
@@ -47,40 +48,40 @@ def experiment_parser(prog: str = "attcem run") -> Parser:
     return parser
 
 
-def parse_experiment(arguments: Sequence[str], *, own_guard: bool = False) -> Experiment:
-    """The experiment that `[FILE.yaml] [--key value …]` describes, with every name in it checked.
-
-    It must be possible to build its defence, except where one is at hand that was made in Python.
-    """
-    from attcem.defences import build_defence
-
-    file, arguments = without_file(arguments)
-    arguments, links = without_links(arguments)
-    written = {} if file is None else read_yaml(file)
-    check_keys(Experiment, written, source=str(file))
-    parser = experiment_parser()
-    parsed = parser.parse_args([*as_arguments(written), *arguments])
-    parsed.pop("config", None)
+@contextmanager
+def usage_errors() -> Iterator[None]:
+    """What is wrong with settings is wrong usage, told on one line."""
     try:
-        experiment: Experiment = Experiment(**vars(parser.instantiate(parsed)))
-        chain = overridden(as_chain(experiment.defence), links)
-        experiment = dataclasses.replace(experiment, defence=typed_chain(chain))
-        check_names(experiment)
-        if not own_guard:
-            build_defence(experiment.defence)
-        return experiment
+        yield
     except UsageError:
         raise
     except ValueError as error:
         raise UsageError(" ".join(str(error).split())) from None
 
 
+def parse_experiment(arguments: Sequence[str]) -> Experiment:
+    """The experiment that `[FILE.yaml] [--key value …]` describes, with every name in it checked."""
+    file, arguments = without_file(arguments)
+    arguments, links = without_links(arguments)
+    written = {} if file is None else read_yaml(file)
+    if written.keys() & {"runs", "grid"}:
+        raise UsageError(f"{file} describes many runs: attcem sweep {file}")
+    check_keys(Experiment, written, source=str(file))
+    parser = experiment_parser()
+    parsed = parser.parse_args([*as_arguments(written), *arguments])
+    parsed.pop("config", None)
+    with usage_errors():
+        experiment: Experiment = Experiment(**vars(parser.instantiate(parsed)))
+        chain = overridden(as_chain(experiment.defence), links)
+        experiment = dataclasses.replace(experiment, defence=typed_chain(chain))
+        check_names(experiment)
+        return experiment
+
+
 def read_yaml(path: str | Path) -> dict[str, Any]:
     """The mapping in a YAML file."""
-    try:
+    with usage_errors():
         return settings.read_yaml(path)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
 
 
 def check_keys(config: type, settings: Mapping[str, Any], source: str, path: str = "") -> None:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import copy
-import hashlib
-import json
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attcem.claim import STATE, claim, settled_in
 from attcem.config import Experiment
-from attcem.links import read_links
+from attcem.folders import RESULT, STATE, check_folder, read_experiment, run_folder, written_settings
 from attcem.types import Images, Result
 from attcem.workplace import working_in
 
@@ -21,7 +18,7 @@ if TYPE_CHECKING:
     from attcem.defences import Defence
     from attcem.models import Split
 
-__all__ = ["Experiment", "load_clients", "load_run", "run", "run_folder"]
+__all__ = ["Experiment", "load_clients", "load_run", "read_experiment", "run", "run_folder"]
 
 
 def run(
@@ -39,19 +36,19 @@ def run(
     attack side by side, or as many as pay; with a guard of one's own, which no other process can build, only this one.
     Of several processes that torchrun has started, all train, the first one audits, alone, and the others leave before.
     """
-    from attcem.defences import build_defence, describe
+    from attcem.defences import describe
     from attcem.train import is_first, leave_team, team_size
 
     if guard is not None or team_size() > 1:
         jobs = 1
     if guard is None:
-        guard = build_defence(experiment.defence)
+        guard = make_guard(experiment)
     else:
         experiment = replace(experiment, defence=describe(guard))
     folder = Path(out) if out is not None else Path("runs") / run_folder(experiment)
     if is_first():
-        claim(folder, experiment, resume)
-    if (folder / "result.json").exists():
+        check_folder(folder, experiment, resume)
+    if (folder / RESULT).exists():
         leave_team()
         return Result.load(folder), folder
     if not (folder / STATE).exists():
@@ -83,7 +80,7 @@ def trained(experiment: Experiment, guard: Defence, data: Data, folder: Path, *,
         refuse_processes()
     model = make_model(experiment, data)
     options: dict[str, Any] = {"seed": experiment.seed, "out": folder, "resume": resume, "progress": progress}
-    with settled_in(folder, experiment) if is_first() else nullcontext():
+    with written_settings(folder, experiment) if is_first() else nullcontext():
         if clients:
             fit_clients(model, guard, data, experiment.clients, experiment.train, **options)
         else:
@@ -97,11 +94,10 @@ def validate(experiment: Experiment, folder: Path, *, progress: bool = True) -> 
     No test image is read, and no result.json is written, so that these figures never stand beside tested ones.
     """
     from attcem.assess import audit, forget
-    from attcem.defences import build_defence
 
     if experiment.clients.count > 1:
         raise ValueError("validation images belong to no client: tune with clients.count 1")
-    guard, data = build_defence(experiment.defence), load(experiment)
+    guard, data = make_guard(experiment), load(experiment)
     data = replace(data, test=data.validation)
     model = trained(experiment, guard, data, folder, resume=True, progress=progress)
     config = recorded(experiment, data)
@@ -174,13 +170,19 @@ def load_run(
     a defence of your own: pass one made like the one that was trained as `guard`. Network and defence are put on
     `device`, wherever they were trained; the images stay in memory.
     """
-    from attcem.defences import build_defence, check_described
+    return restore_run(Path(folder), read_experiment(folder), model, guard, device=device)
+
+
+def restore_run(
+    folder: Path, experiment: Experiment, model: Split | None = None, guard: Defence | None = None, *, device: str
+) -> tuple[Split, Defence, Data]:
+    """What an experiment has trained in its folder."""
+    from attcem.defences import check_described
     from attcem.device import find_device
     from attcem.models import build_split, check_weights
     from attcem.train import read_state, read_tensors, refuse_other_draw, under, unpack_modules
 
-    folder, where = Path(folder), find_device(device)
-    experiment = read_experiment(folder, own_guard=guard is not None)
+    where = find_device(device)
     state = read_state(folder / "checkpoint")
     if "best" not in state.files:
         raise ValueError(f"{folder} has no validated epoch yet: continue it with `attcem run {folder} --resume`")
@@ -194,7 +196,7 @@ def load_run(
         check_weights(state.spec, under(tensors, "model."))
         model = build_split(state.spec)
     if guard is None:
-        guard = build_defence(experiment.defence)
+        guard = make_guard(experiment)
     else:
         check_described(guard, experiment.defence)
     guard.setup(latent=model.latent_shape, classes=model.classes, sigma=guard.sigma)
@@ -209,7 +211,7 @@ def load_clients(folder: str | Path, model: Split, guard: Defence) -> list[Defen
     from attcem.train import read_state, read_tensors, restore_guards
 
     folder = Path(folder)
-    experiment, state = read_experiment(folder, own_guard=True), read_state(folder / "checkpoint")
+    experiment, state = read_experiment(folder), read_state(folder / "checkpoint")
     if experiment.clients.count == 1:
         raise ValueError(f"{folder} was trained by one client: use load_run")
     guards = [copy.deepcopy(guard) for _ in range(experiment.clients.count)]
@@ -218,22 +220,13 @@ def load_clients(folder: str | Path, model: Split, guard: Defence) -> list[Defen
     return [own.to(where).eval() for own in guards]
 
 
-def read_experiment(folder: str | Path, *, own_guard: bool = False) -> Experiment:
-    """The experiment that a run's folder was made from, whose defence can be built unless an own guard is at hand."""
-    from attcem.configfile import parse_experiment
+def make_guard(experiment: Experiment) -> Defence:
+    """The experiment's defence; a chain that cannot be built is wrong usage."""
+    from attcem.configfile import usage_errors
+    from attcem.defences import build_defence
 
-    path = Path(folder) / "config.yaml"
-    if not path.exists():
-        raise ValueError(f"{folder} is not a run: it holds no config.yaml")
-    return parse_experiment([str(path)], own_guard=own_guard)
-
-
-def run_folder(experiment: Experiment) -> str:
-    """A readable name, the same for the same settings on any device: a second call finds the first one's work."""
-    digest = hashlib.sha256(json.dumps(experiment.on("auto").to_dict(), sort_keys=True).encode()).hexdigest()[:8]
-    chain = [link.name for link in read_links(experiment.defence)] or ["none"]
-    parts = [experiment.data.name.split(":")[0], experiment.model.backbone, *chain]
-    return f"{experiment.name or '-'.join(parts)}-s{experiment.seed}-{digest}"
+    with usage_errors():
+        return build_defence(experiment.defence)
 
 
 def load(experiment: Experiment) -> Data:
