@@ -32,9 +32,11 @@ def test_every_command_that_computes_takes_the_same_option(name):
     assert option.help == DEVICE and option.default in (None, "auto")
 
 
-def test_the_help_of_run_says_the_same(capsys):
-    assert main(["run", "--help"]) == 0
-    assert f"--device D  {DEVICE}" in capsys.readouterr().out
+def test_the_help_of_run_also_lists_every_setting(capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["run", "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert end.value.code == 0 and f"--device DEVICE {DEVICE}" in said and "--train.device DEVICE" in said
 
 
 @pytest.mark.parametrize("device", ["cuda:77", "nowhere", "meta"])

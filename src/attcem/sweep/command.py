@@ -10,7 +10,7 @@ from attcem.sweep.driver import Engine, check_fresh, only_sweep, sweep
 from attcem.sweep.grid import Run
 from attcem.sweep.local import Local
 from attcem.sweep.table import Table
-from attcem.terminal import tell
+from attcem.terminal import interruptible, tell
 
 
 def do_sweep(
@@ -23,9 +23,8 @@ def do_sweep(
         where: Engine = Cluster(jobs, address) if engine == "ray" else Local(jobs)
         table = Table(out)
         try:
-            outcomes = sweep(runs, out, where, table)
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt("finished runs and epochs are kept: add --resume to the same command") from None
+            with interruptible("finished runs and epochs are kept: add --resume to the same command"):
+                outcomes = sweep(runs, out, where, table)
         finally:
             table.close()
     failed = sum(outcome.cause is not None for outcome in outcomes.values())
