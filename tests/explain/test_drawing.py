@@ -10,27 +10,28 @@ from PIL import Image
 from attcem.explain.attention import cover_of
 from attcem.explain.latent import legend_of, pca, principal
 from attcem.explain.look import Scene, Sight
-from attcem.explain.rows import chosen_rows
 from attcem.explain.sheet import (
+    AMOUNT,
     BLUE,
     KINDS,
+    MORE_OR_LESS,
     ORANGE,
     OTHER,
-    amount,
+    chosen_rows,
     kinds,
-    more_or_less,
     png,
     put_picture,
-    rows_sheet,
+    rows,
     short,
     styled,
 )
 from attcem.explain.slots import slots
+from attcem.figures import style
 
 
 @pytest.fixture(autouse=True)
 def with_style():
-    with styled():
+    with style.styled(), styled():
         yield
 
 
@@ -39,13 +40,11 @@ def opened(png: bytes) -> np.ndarray:
 
 
 def test_equal_is_white_and_the_ends_are_full_colours():
-    np.testing.assert_allclose(
-        more_or_less()([0.0, 0.5, 1.0]), [to_rgba(c) for c in (BLUE, "white", ORANGE)], atol=0.01
-    )
+    np.testing.assert_allclose(MORE_OR_LESS([0.0, 0.5, 1.0]), [to_rgba(c) for c in (BLUE, "white", ORANGE)], atol=0.01)
 
 
 def test_more_is_darker_and_nothing_known_is_grey():
-    found = amount()([0.0, 0.5, 1.0, np.nan])
+    found = AMOUNT([0.0, 0.5, 1.0, np.nan])
     assert (np.diff(found[:3].sum(1)) < 0).all()
     np.testing.assert_allclose(found[3], to_rgba(OTHER))
 
@@ -64,7 +63,7 @@ def test_a_cover_is_as_strong_as_a_position_weighs_more_or_less():
 
 
 def test_a_row_keeps_pixels_where_they_belong_under_any_name():
-    figure, axes = rows_sheet([short("×1.8 – σ 上衣 $x" + "W" * 80)], 40, 20)
+    figure, axes = rows([short("×1.8 – σ 上衣 $x" + "W" * 80)], 40, 20)
     put_picture(axes, 0, 0, 20, np.array([[(0, 255, 0)], [(9, 9, 9)]], np.uint8))
     put_picture(axes, 20, 0, 20, np.full((2, 2, 3), 200, np.uint8), np.array([[(1.0, 0, 0, 1), (0, 0, 0, 0)]]))
     drawn = opened(png(figure))

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int64
+from matplotlib.patches import Rectangle
 
+from attcem.explain import sheet
 from attcem.explain.look import Scene, Sight
-from attcem.explain.rows import chosen_rows, of_how_many
-from attcem.explain.sheet import RULE, more_or_less, png, put_note, put_picture, rows_sheet, short
 from attcem.types import Explanation
 
 EACH = 4
@@ -34,7 +34,7 @@ def explained(scene: Scene, sight: Sight, weight: Float[np.ndarray, "m t"]) -> E
     members = {int(c): ranked(of_image, y == c) for c in np.unique(y)}
     half = {c: half_of(of_image[order]) for c, order in members.items()}
     even = {c: half[c] / (len(order) / 2) for c, order in members.items()}
-    shown = chosen_rows(y, lambda c: -even[c])
+    shown = sheet.chosen_rows(y, lambda c: -even[c])
     narrowest = min(shown, key=lambda c: even[c])
     middle = float(np.median(list(even.values())))
     if middle < 0.5:
@@ -52,7 +52,7 @@ def explained(scene: Scene, sight: Sight, weight: Float[np.ndarray, "m t"]) -> E
         "A strip holds all images of a class, heaviest first: orange weighs more than an equal share, blue less; ×2 is "
         "twice an equal share. In training, shares are taken inside a batch; here, over all images of the class."
         + (positions(weight) if scene.grid(weight.shape[1]) else "")
-        + of_how_many(shown, y, "those whose attention is most uneven"),
+        + sheet.of_how_many(shown, y, "those whose attention is most uneven"),
         png=drawn(scene, sight, weight, {c: members[c] for c in shown}, half),
     )
 
@@ -89,32 +89,30 @@ def drawn(
     half: dict[int, int],
 ) -> bytes:
     """Name, strip, heaviest and lightest images of every class."""
-    from matplotlib.patches import Rectangle
-
     most = STRIP + 28
     least = most + EACH * (THUMB + GAP) + 24
-    names = [f"{short(scene.names[c])}\n{len(order)} images" for c, order in members.items()]
-    figure, axes = rows_sheet(names, least + EACH * (THUMB + GAP) - GAP, ROW)
+    names = [f"{sheet.short(scene.names[c])}\n{len(order)} images" for c, order in members.items()]
+    figure, axes = sheet.rows(names, least + EACH * (THUMB + GAP) - GAP, ROW)
     for x, title in ((0, "all images, by weight"), (most, "weigh most"), (least, "weigh least")):
         axes.text(x, -14, title)
-    colours: Any = {"cmap": more_or_less(), "vmin": -STRONGEST, "vmax": STRONGEST}
+    colours: Any = {"cmap": sheet.MORE_OR_LESS, "vmin": -STRONGEST, "vmax": STRONGEST}
     for row, (c, order) in enumerate(members.items()):
         top, shares = row * ROW, weight[order].mean(1)
         strip = axes.imshow(doublings(shares)[None], extent=(0, STRIP, top + 42, top + 12), **colours)
-        axes.add_patch(Rectangle((0, top + 12), STRIP, 30, fill=False, edgecolor=RULE))
-        put_note(axes, 0, top + 53, f"half of the weight on {half[c]} of {len(order)}", ha="left")
+        axes.add_patch(Rectangle((0, top + 12), STRIP, 30, fill=False, edgecolor=sheet.RULE))
+        sheet.put_note(axes, 0, top + 53, f"half of the weight on {half[c]} of {len(order)}", ha="left")
         each = min(EACH, len(order) // 2)
         for x, places in ((most, range(each)), (least, range(len(order) - each, len(order)))):
             for column, place in enumerate(places):
                 at, token = x + column * (THUMB + GAP), weight[order[place]]
                 grid = scene.grid(len(token))
                 cover = None if grid is None else cover_of(token.reshape(grid))
-                put_picture(axes, at, top, THUMB, scene.x[sight.index[order[place]]], cover)
-                put_note(axes, at + THUMB / 2, top + THUMB + 10, times(token.mean()))
+                sheet.put_picture(axes, at, top, THUMB, scene.x[sight.index[order[place]]], cover)
+                sheet.put_note(axes, at + THUMB / 2, top + THUMB + 10, times(token.mean()))
     beside = axes.inset_axes((0, -66, STRIP, 8), transform=axes.transData)
     scale = figure.colorbar(strip, cax=beside, orientation="horizontal")
     scale.set_ticks([-STRONGEST, 0, STRONGEST], labels=["×1/8", "×1, equal", "×8"])
-    return png(figure)
+    return sheet.png(figure)
 
 
 def doublings(ratio: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
@@ -125,7 +123,7 @@ def doublings(ratio: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
 def cover_of(weight: Float[np.ndarray, "a b"]) -> Float[np.ndarray, "a b 4"]:
     """Colours of positions, by their weight over the image's mean: full from twice, or half, of it on."""
     level = doublings(weight / max(weight.mean(), 1e-30))
-    cover = more_or_less()(np.where(level > 0, 1.0, 0.0))
+    cover = sheet.MORE_OR_LESS(np.where(level > 0, 1.0, 0.0))
     cover[..., 3] = 0.75 * np.minimum(1, np.abs(level))
     return cover
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.ticker import PercentFormatter
 
+from attcem.explain import sheet
 from attcem.explain.look import Scene, Sight
-from attcem.explain.sheet import BLUE, amount, png, sheet
 from attcem.types import Explanation
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 BINS = 16
 WIDTH, HEIGHT = 500, 200
@@ -31,7 +29,7 @@ def explained(scene: Scene, sight: Sight) -> Explanation:
     """A row for every gate: its values now, and over the epochs of training if they were logged."""
     past = {name: scene.over_epochs(f"{sight.link}/{name}_gate_histogram") for name in sight.gates}
     columns = 1 + any(rows is not None for rows in past.values())
-    figure = sheet(columns * WIDTH, HEIGHT * len(past), layout="constrained")
+    figure = sheet.blank(columns * WIDTH, HEIGHT * len(past), layout="constrained")
     for axes, (name, values) in zip(
         figure.subplots(len(past), columns, squeeze=False), sight.gates.items(), strict=True
     ):
@@ -52,7 +50,7 @@ def explained(scene: Scene, sight: Sight) -> Explanation:
             if shut
             else "Watch for a gate that drifts to 0: the penalty then falls while the latent leaks as before."
         ),
-        png=png(figure),
+        png=sheet.png(figure),
     )
 
 
@@ -66,9 +64,7 @@ def words(name: str, values: Float[np.ndarray, " g"]) -> str:
 
 def draw_now(axes: Axes, name: str, values: Float[np.ndarray, " g"]) -> None:
     """Shares of the values in equal bins between 0 and 1."""
-    from matplotlib.ticker import PercentFormatter
-
-    axes.hist(values, BINS, range=(0, 1), weights=np.full(len(values), 1 / len(values)), rwidth=0.93, color=BLUE)
+    axes.hist(values, BINS, range=(0, 1), weights=np.full(len(values), 1 / len(values)), rwidth=0.93, color=sheet.BLUE)
     axes.set_xlim(0, 1)
     axes.set_title(f"{name} gate now: {len(values):,} value{'s' * (len(values) > 1)}, mean {values.mean():.2f}")
     axes.set_xticks([0, 0.5, 1], ["0 shut", "0.5", "1 open"])
@@ -77,6 +73,6 @@ def draw_now(axes: Axes, name: str, values: Float[np.ndarray, " g"]) -> None:
 
 def draw_past(axes: Axes, rows: Float[np.ndarray, "e b"]) -> None:
     """Epochs across, values upwards, as dark as there are many; grey where the penalty was not on yet."""
-    axes.imshow(rows.T, amount(), vmin=0, origin="lower", extent=(0, len(rows), 0, 1))
+    axes.imshow(rows.T, sheet.AMOUNT, vmin=0, origin="lower", extent=(0, len(rows), 0, 1))
     axes.set(title="over training", yticks=[0, 0.5, 1], yticklabels=["0", "0.5", "1"])
     axes.set_xticks([0.5, len(rows) - 0.5], ["epoch 1", f"epoch {len(rows)}"])

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Int64
+from matplotlib.axes import Axes
+from matplotlib.patches import Circle
 
+from attcem.explain import sheet
 from attcem.explain.look import Scene
-from attcem.explain.sheet import INK, KINDS, kinds, png, put_note, sheet, short, swatch
 from attcem.types import Explanation
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 WIDTH, HEIGHT, BETWEEN, MARGIN = 490, 420, 40, 14
 COMPONENTS = 50
@@ -89,7 +87,7 @@ def panels(scene: Scene, places: Float[np.ndarray, "n 2"], sigma: float) -> byte
             slot = np.full(len(scene.y), -1)
             slot[sight.index] = sight.resp.mean(1).argmax(1)
             coloured.append((f"by foremost slot of {sight.name}", slot, lambda k: f"slot {k + 1}"))
-    figure = sheet(len(coloured) * (WIDTH + BETWEEN) - BETWEEN, HEIGHT)
+    figure = sheet.blank(len(coloured) * (WIDTH + BETWEEN) - BETWEEN, HEIGHT)
     wide = figure.get_figwidth() * 96
     low, high = places.min(0), places.max(0)
     scale = min((np.array([WIDTH, HEIGHT]) - 2 * MARGIN) / np.maximum(high - low, 1e-12))
@@ -99,27 +97,28 @@ def panels(scene: Scene, places: Float[np.ndarray, "n 2"], sigma: float) -> byte
         axes.spines[:].set_visible(True)
         axes.set(title=title, xlim=(0, WIDTH), ylim=(0, HEIGHT))
         legend = legend_of(number)
-        colour = np.array([legend.get(int(kind), len(KINDS)) for kind in number])
-        axes.scatter(dots[:, 0], dots[:, 1], c=kinds(colour), s=14, alpha=0.67, linewidths=0)
+        colour = np.array([legend.get(int(kind), len(sheet.KINDS)) for kind in number])
+        axes.scatter(dots[:, 0], dots[:, 1], c=sheet.kinds(colour), s=14, alpha=0.67, linewidths=0)
         draw_noise(axes, 2 * sigma * scale, dots)
-        handles = [swatch(own, short(name(kind)) if own < len(KINDS) else "others") for kind, own in legend.items()]
+        handles = [
+            sheet.swatch(own, sheet.short(name(kind)) if own < len(sheet.KINDS) else "others")
+            for kind, own in legend.items()
+        ]
         axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(0, 0), ncols=4, handlelength=1, borderpad=0)
-    return png(figure)
+    return sheet.png(figure)
 
 
 def draw_noise(axes: Axes, radius: float, dots: Float[np.ndarray, "n 2"]) -> None:
     """The noise at its true size in the emptiest corner, or in words if it is too large to draw."""
-    from matplotlib.patches import Circle
-
     if radius > HEIGHT / 2 - 24:
-        put_note(axes, WIDTH - 12, 14, "noise, 2σ: a ring larger than this panel", ha="right")
+        sheet.put_note(axes, WIDTH - 12, 14, "noise, 2σ: a ring larger than this panel", ha="right")
     elif radius >= 3:
         wide, high = 2 * radius + 96, 2 * radius + 24
         corners = [(x, y) for y in (0, HEIGHT - high) for x in (0, WIDTH - wide)]
         inside = [((dots >= corner) & (dots <= np.add(corner, (wide, high)))).all(1).sum() for corner in corners]
         x, y = corners[int(np.argmin(inside))]
-        axes.add_patch(Circle((x + 12 + radius, y + high / 2), radius, fill=False, edgecolor=INK))
-        put_note(axes, x + 18 + 2 * radius, y + high / 2, "noise, 2σ", ha="left")
+        axes.add_patch(Circle((x + 12 + radius, y + high / 2), radius, fill=False, edgecolor=sheet.INK))
+        sheet.put_note(axes, x + 18 + 2 * radius, y + high / 2, "noise, 2σ", ha="left")
 
 
 def legend_of(number: Int64[np.ndarray, " n"]) -> dict[int, int]:
@@ -128,7 +127,7 @@ def legend_of(number: Int64[np.ndarray, " n"]) -> dict[int, int]:
     All others, and those that are of no kind (−1), share one.
     """
     found, counts = np.unique(number[number >= 0], return_counts=True)
-    most = np.sort(found[np.argsort(-counts, kind="stable")[: len(KINDS)]])
-    enough = found.max(initial=0) < len(KINDS)
+    most = np.sort(found[np.argsort(-counts, kind="stable")[: len(sheet.KINDS)]])
+    enough = found.max(initial=0) < len(sheet.KINDS)
     legend = {int(kind): int(kind) if enough else colour for colour, kind in enumerate(most)}
-    return legend | ({-1: len(KINDS)} if len(legend) < len(np.unique(number)) else {})
+    return legend | ({-1: len(sheet.KINDS)} if len(legend) < len(np.unique(number)) else {})

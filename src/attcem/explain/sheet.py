@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Literal
 
 import numpy as np
-from jaxtyping import Float, Int, UInt8
+from jaxtyping import Float, Int, Int64, UInt8
+from matplotlib import font_manager, rc_context
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap, to_rgba_array
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
 from attcem.figures import style
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.colors import Colormap
-    from matplotlib.figure import Figure
 
 INK, SOFT, RULE, BLUE, ORANGE = "#1c1d1f", "#5a5d63", "#dcdcd6", "#005f9e", "#b34700"
 KINDS = ("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#a0d750", "#f0c828", "#17becf")
@@ -22,7 +22,12 @@ OTHER = "#cdcdc8"
 """Of everything after the tenth kind, and of what is not known."""
 FONTS = ("DejaVu Sans", "Noto Sans CJK SC", "Noto Sans CJK JP", "PingFang SC", "Microsoft YaHei", "Arial Unicode MS")
 """Each letter is taken from the first of these that the machine has and that knows it."""
+AMOUNT = LinearSegmentedColormap.from_list("amount", ["#f0f4f7", BLUE]).with_extremes(bad=OTHER)
+"""From nearly white to blue; what is not a number is grey."""
+MORE_OR_LESS = LinearSegmentedColormap.from_list("more or less", [BLUE, "white", ORANGE])
+"""White where equal, orange where more, blue where less."""
 SMALL = 8.25
+MOST_ROWS = 12
 LETTERS = 24
 """Of the longest name that is written out."""
 
@@ -50,21 +55,14 @@ STYLE: Any = {
 }
 
 
-@contextmanager
-def styled() -> Iterator[None]:
-    """Draw with this style; an error says what to install where matplotlib is missing."""
-    with style.styled():
-        from matplotlib import font_manager, rcParams
-
-        here = font_manager.get_font_names()
-        rcParams.update(STYLE | {"font.family": [font for font in FONTS if font in here]})
-        yield
+def styled() -> AbstractContextManager[None]:
+    """Draw with this style."""
+    here = font_manager.get_font_names()
+    return rc_context(STYLE | {"font.family": [font for font in FONTS if font in here]})
 
 
-def sheet(width: float, height: float, **options: Any) -> Figure:
+def blank(width: float, height: float, **options: Any) -> Figure:
     """An empty figure of so many pixels; what stands out of it is kept when it is saved."""
-    from matplotlib.figure import Figure
-
     return Figure(figsize=(width / 96, height / 96), **options)
 
 
@@ -73,9 +71,9 @@ def png(figure: Figure) -> bytes:
     return style.encoded(figure, "png")
 
 
-def rows_sheet(names: Sequence[str], width: float, row: float) -> tuple[Figure, Axes]:
+def rows(names: Sequence[str], width: float, row: float) -> tuple[Figure, Axes]:
     """A row of so many pixels for every name, to put pictures in."""
-    figure = sheet(width, row * len(names))
+    figure = blank(width, row * len(names))
     axes = figure.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(row * len(names), 0), xticks=[])
     axes.spines[:].set_visible(False)
     axes.set_yticks(row * (np.arange(len(names)) + 0.4), names)
@@ -119,27 +117,21 @@ def short(name: str) -> str:
 
 def kinds(numbers: Int[np.ndarray, "*n"]) -> Float[np.ndarray, "*n 4"]:
     """A colour of its own for 0 … 9, one pale grey for all others."""
-    from matplotlib.colors import to_rgba_array
-
     return to_rgba_array([*KINDS, OTHER])[np.minimum(numbers, len(KINDS))]
 
 
 def swatch(number: int, name: str) -> Any:
     """A line of a legend: the colour of one kind."""
-    from matplotlib.patches import Patch
-
     return Patch(color=(*KINDS, OTHER)[min(number, len(KINDS))], label=style.short(name))
 
 
-def amount() -> Colormap:
-    """From nearly white to blue; what is not a number is grey."""
-    from matplotlib.colors import LinearSegmentedColormap
+def chosen_rows(y: Int64[np.ndarray, " m"], score: Callable[[int], float]) -> list[int]:
+    """All classes, or as many as fit with the highest scores, in their own order."""
+    present = [int(c) for c in np.unique(y)]
+    return sorted(sorted(present, key=score, reverse=True)[:MOST_ROWS])
 
-    return LinearSegmentedColormap.from_list("amount", ["#f0f4f7", BLUE]).with_extremes(bad=OTHER)
 
-
-def more_or_less() -> Colormap:
-    """White where equal, orange where more, blue where less."""
-    from matplotlib.colors import LinearSegmentedColormap
-
-    return LinearSegmentedColormap.from_list("more or less", [BLUE, "white", ORANGE])
+def of_how_many(shown: list[int], y: Int64[np.ndarray, " m"], why: str) -> str:
+    """A sentence for when not all classes are shown."""
+    present = len(np.unique(y))
+    return f" Shown are {len(shown)} of {present} classes: {why}." if len(shown) < present else ""

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
+from attcem.explain import sheet
 from attcem.explain.look import Scene, Sight
-from attcem.explain.rows import chosen_rows, of_how_many
-from attcem.explain.sheet import INK, SMALL, amount, kinds, png, put_note, put_picture, rows_sheet, sheet, short, swatch
 from attcem.types import Explanation
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 CELL, PANEL, PLOT = 27, 580, 390
 THUMB, GAP = 62, 8
@@ -51,7 +47,7 @@ def usage(scene: Scene, sight: Sight, resp: Float[np.ndarray, "m t k"]) -> Expla
     y, k = scene.y[sight.index], resp.shape[2]
     share = {int(c): resp[y == c].mean((0, 1)) for c in np.unique(y)}
     used = {c: effective(row) for c, row in share.items()}
-    shown = chosen_rows(y, lambda c: -used[c])
+    shown = sheet.chosen_rows(y, lambda c: -used[c])
     table, past = np.stack([share[c] for c in shown]), scene.over_epochs(f"{sight.link}/slot_mass")
     belongs, usual = float(resp.max(2).mean()), float(np.median(list(used.values())))
     what = "A position" if resp.shape[1] > 1 else "An image"
@@ -60,8 +56,8 @@ def usage(scene: Scene, sight: Sight, resp: Float[np.ndarray, "m t k"]) -> Expla
         title=f"Slot usage of {sight.name}",
         caption=f"{verdict(usual, belongs, k)} A class uses its {k} slots as if it had {usual:.1f} equal ones. {what} "
         f"belongs to its foremost slot by {belongs:.2f} on average: 1 is certain, {1 / k:.2f} is undecided."
-        + of_how_many(shown, y, "those that use the fewest slots"),
-        png=png(usage_figure([short(scene.names[c]) for c in shown], table, past)),
+        + sheet.of_how_many(shown, y, "those that use the fewest slots"),
+        png=sheet.png(usage_figure([sheet.short(scene.names[c]) for c in shown], table, past)),
     )
 
 
@@ -79,16 +75,16 @@ def usage_figure(names: list[str], share: Float[np.ndarray, "c k"], epochs: Floa
     rows, k = share.shape
     widths = [PANEL] if epochs is None else [PANEL, PLOT]
     height = 60 + CELL * max(rows, k if epochs is not None else 0)
-    figure = sheet(sum(widths), height, layout="constrained")
+    figure = sheet.blank(sum(widths), height, layout="constrained")
     panels = figure.subplots(1, len(widths), squeeze=False, width_ratios=widths)[0]
     most = max(np.nanmax(part) for part in (share, epochs) if part is not None)
-    shown = {"vmin": 0, "vmax": most, "cmap": amount()}
+    shown = {"vmin": 0, "vmax": most, "cmap": sheet.AMOUNT}
     slots = range(0, k, 1 if k <= 25 else 5)
     numbers = [str(slot + 1) for slot in slots]
     panels[0].imshow(share, **shown)
     panels[0].set(title="share of the class in each slot", xlabel="slot")
     panels[0].set_xticks(slots, numbers)
-    panels[0].set_yticks(range(rows), names, color=INK, fontsize=9.75)
+    panels[0].set_yticks(range(rows), names, color=sheet.INK, fontsize=9.75)
     if k <= 12:
         write_shares(panels[0], share, most)
     if epochs is not None:
@@ -105,33 +101,35 @@ def usage_figure(names: list[str], share: Float[np.ndarray, "c k"], epochs: Floa
 def write_shares(axes: Axes, share: Float[np.ndarray, "c k"], most: float) -> None:
     """A number in every cell."""
     for (row, slot), part in np.ndenumerate(share):
-        colour = "white" if part > 0.6 * most else INK
-        axes.text(slot, row, f"{part:.0%}", fontsize=SMALL, color=colour, ha="center", va="center")
+        colour = "white" if part > 0.6 * most else sheet.INK
+        axes.text(slot, row, f"{part:.0%}", fontsize=sheet.SMALL, color=colour, ha="center", va="center")
 
 
 def where(scene: Scene, sight: Sight, resp: Float[np.ndarray, "m t k"], grid: tuple[int, int]) -> Explanation:
     """A few images of each class beside the slots of their positions."""
     y, k = scene.y[sight.index], resp.shape[2]
-    shown = chosen_rows(y, lambda c: float((y == c).sum()))
+    shown = sheet.chosen_rows(y, lambda c: float((y == c).sum()))
     pair = 2 * THUMB + 2 + 2 * GAP
-    figure, axes = rows_sheet([short(scene.names[c]) for c in shown], EXAMPLES * pair - 2 * GAP, THUMB + GAP)
-    legend = [swatch(slot, f"{slot + 1}{'+' * (slot == MOST_SLOTS - 1 < k - 1)}") for slot in range(min(k, MOST_SLOTS))]
+    figure, axes = sheet.rows([sheet.short(scene.names[c]) for c in shown], EXAMPLES * pair - 2 * GAP, THUMB + GAP)
+    legend = [
+        sheet.swatch(slot, f"{slot + 1}{'+' * (slot == MOST_SLOTS - 1 < k - 1)}") for slot in range(min(k, MOST_SLOTS))
+    ]
     compact = {"ncols": MOST_SLOTS, "handlelength": 1, "columnspacing": 1}
     axes.legend(handles=legend, title="slot", loc="lower center", bbox_to_anchor=(0.5, 1), **compact)
     for row, c in enumerate(shown):
         for column, m in enumerate(np.flatnonzero(y == c)[:EXAMPLES]):
             picture, x, top = scene.x[sight.index[m]], column * pair, row * (THUMB + GAP)
-            cover = kinds(resp[m].argmax(1).reshape(grid)) * [1, 1, 1, 0.65]
-            put_picture(axes, x, top, THUMB, picture)
-            put_picture(axes, x + THUMB + 2, top, THUMB, picture, cover)
+            cover = sheet.kinds(resp[m].argmax(1).reshape(grid)) * [1, 1, 1, 0.65]
+            sheet.put_picture(axes, x, top, THUMB, picture)
+            sheet.put_picture(axes, x + THUMB + 2, top, THUMB, picture, cover)
     together = np.mean([len(np.unique(row)) for row in resp.argmax(2)])
     return Explanation(
         file=f"slots-{sight.link}.png",
         title=f"Which slot each position belongs to, {sight.name}",
         caption="Images of a class beside their positions, coloured by the foremost slot; on average an image shows "
         f"{together:.1f} of {k} slots. Slots that follow shapes have found parts of the object; a single colour means "
-        "that the slots do not tell positions apart." + of_how_many(shown, y, "those with most images"),
-        png=png(figure),
+        "that the slots do not tell positions apart." + sheet.of_how_many(shown, y, "those with most images"),
+        png=sheet.png(figure),
     )
 
 
@@ -139,24 +137,24 @@ def typical(scene: Scene, sight: Sight, resp: Float[np.ndarray, "m t k"]) -> Exp
     """The image that belongs most to each slot of each class."""
     y, belongs = scene.y[sight.index], resp.mean(1)
     k = min(belongs.shape[1], MOST_SLOTS)
-    shown = chosen_rows(y, lambda c: float((y == c).sum()))
-    figure, axes = rows_sheet([short(scene.names[c]) for c in shown], k * (THUMB + GAP) - GAP, THUMB + 26)
+    shown = sheet.chosen_rows(y, lambda c: float((y == c).sum()))
+    figure, axes = sheet.rows([sheet.short(scene.names[c]) for c in shown], k * (THUMB + GAP) - GAP, THUMB + 26)
     for slot in range(k):
-        put_note(axes, slot * (THUMB + GAP) + THUMB / 2, -14, f"slot {slot + 1}")
+        sheet.put_note(axes, slot * (THUMB + GAP) + THUMB / 2, -14, f"slot {slot + 1}")
     for row, c in enumerate(shown):
         own, top = np.flatnonzero(y == c), row * (THUMB + 26)
         for slot in range(k):
             best, left = own[belongs[own, slot].argmax()], slot * (THUMB + GAP)
             if belongs[best, slot] < EMPTY:
-                put_note(axes, left + THUMB / 2, top + THUMB / 2, "empty")
+                sheet.put_note(axes, left + THUMB / 2, top + THUMB / 2, "empty")
                 continue
-            put_picture(axes, left, top, THUMB, scene.x[sight.index[best]])
-            put_note(axes, left + THUMB / 2, top + THUMB + 9, f"{belongs[best, slot]:.2f}")
+            sheet.put_picture(axes, left, top, THUMB, scene.x[sight.index[best]])
+            sheet.put_note(axes, left + THUMB / 2, top + THUMB + 9, f"{belongs[best, slot]:.2f}")
     return Explanation(
         file=f"slots-{sight.link}.png",
         title=f"The most typical image of each slot, {sight.name}",
         caption="For each slot of a class the image that belongs to it most, and by how much: 1 is entirely, "
         f"{1 / belongs.shape[1]:.2f} is undecided. The same image in many columns means that these slots do not differ."
-        + of_how_many(shown, y, "those with most images"),
-        png=png(figure),
+        + sheet.of_how_many(shown, y, "those with most images"),
+        png=sheet.png(figure),
     )
