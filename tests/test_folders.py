@@ -6,7 +6,7 @@ import sys
 import pytest
 import yaml
 
-import attcem.assess
+import attcem.experiment
 from attcem.cli import main
 from attcem.train.loop import Training
 from attcem.workplace import working_in
@@ -145,7 +145,7 @@ def test_a_run_is_held_while_it_is_attacked(command, tiny, finished, tmp_path, m
         raise ValueError(held.stderr.splitlines()[-1])
 
     folder = finished if command == "audit" else tmp_path
-    monkeypatch.setattr(attcem.assess, "audit", audit)
+    monkeypatch.setattr(attcem.experiment, "audit", audit)
     arguments = [str(folder), "--jobs", "1"] if command == "audit" else [str(tiny), "--out", str(folder)]
     assert main([command, *arguments]) == 1
     assert "a process is at work in" in capsys.readouterr().err

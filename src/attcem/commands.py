@@ -31,8 +31,6 @@ def show_list(options: Namespace) -> None:
 
 def run(options: Namespace) -> None:
     """Train a split network, attack it, and write the result."""
-    from attcem.experiment import run, run_folder
-
     out, arguments = options.out, options.settings
     if arguments and not arguments[0].startswith("-"):
         named = Path(arguments[0])
@@ -40,6 +38,8 @@ def run(options: Namespace) -> None:
         file = named / "config.yaml" if named.is_dir() else find_file(arguments[0], yaml_paths())
         arguments = [str(file), *arguments[1:]]
     experiment = parse_experiment(arguments).on(options.device)
+    from attcem.experiment import run, run_folder
+
     folder = Path(out or Path("runs") / run_folder(experiment))
     with interruptible(f"every finished epoch is kept: attcem run {folder} --resume"):
         result, folder = run(experiment, folder, resume=options.resume, jobs=options.jobs)

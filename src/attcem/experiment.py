@@ -6,17 +6,36 @@ import copy
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from attcem.assess import audit, forget
+from attcem.assess.clients import by_client, client_flags
 from attcem.config import Experiment
+from attcem.data import Data
+from attcem.data.clients import attacked_by
+from attcem.defences import Defence, check_described, describe
+from attcem.device import find_device
 from attcem.folders import RESULT, STATE, check_folder, read_experiment, run_folder, written_settings
+from attcem.models import Split, build_split, check_weights
+from attcem.parts import client_images, load, make_guard, make_model, settings_with_draw
+from attcem.side_by_side import side_by_side
+from attcem.train import (
+    best_of,
+    fit,
+    fit_clients,
+    is_first,
+    leave_team,
+    read_state,
+    read_tensors,
+    refuse_other_draw,
+    refuse_processes,
+    restore_guards,
+    team_size,
+    under,
+    unpack_modules,
+)
 from attcem.types import Images, Result
 from attcem.workplace import working_in
-
-if TYPE_CHECKING:
-    from attcem.data import Data
-    from attcem.defences import Defence
-    from attcem.models import Split
 
 __all__ = ["Experiment", "load_clients", "load_run", "read_experiment", "run", "run_folder"]
 
@@ -36,9 +55,6 @@ def run(
     attack side by side, or as many as pay; with a guard of one's own, which no other process can build, only this one.
     Of several processes that torchrun has started, all train, the first one audits, alone, and the others leave before.
     """
-    from attcem.defences import describe
-    from attcem.train import is_first, leave_team, team_size
-
     if guard is not None or team_size() > 1:
         jobs = 1
     if guard is None:
@@ -55,27 +71,22 @@ def run(
         check_starts(experiment, guard)
     with working_in(folder) if is_first() else nullcontext():
         data = load(experiment)
-        model = trained(experiment, guard, data, folder, resume=resume, progress=progress)
+        model = train(experiment, guard, data, folder, resume=resume, progress=progress)
         leave_team()
         return audit_run(folder, experiment, (model, guard, data), jobs=jobs, progress=progress), folder
 
 
 def check_starts(experiment: Experiment, guard: Defence) -> None:
     """Raise on a run to start from that is none, before any work."""
-    from attcem.train import best_of
-
     for other in (experiment.train.start_from, *(link.start_from for link in guard.links)):
         if other:
             best_of(other)
 
 
-def trained(experiment: Experiment, guard: Defence, data: Data, folder: Path, *, resume: bool, progress: bool) -> Split:
+def train(experiment: Experiment, guard: Defence, data: Data, folder: Path, *, resume: bool, progress: bool) -> Split:
     """The experiment's network after training in its folder, where its settings are written first."""
-    from attcem.device import find_device
-    from attcem.train import fit, fit_clients, is_first, refuse_processes
-
     find_device(experiment.train.device)  # what cannot be is refused before anything is written
-    clients = dealt(experiment, data)
+    clients = client_images(experiment, data)
     if clients:
         refuse_processes()
     model = make_model(experiment, data)
@@ -93,14 +104,12 @@ def validate(experiment: Experiment, folder: Path, *, progress: bool = True) -> 
 
     No test image is read, and no result.json is written, so that these figures never stand beside tested ones.
     """
-    from attcem.assess import audit, forget
-
     if experiment.clients.count > 1:
         raise ValueError("validation images belong to no client: tune with clients.count 1")
     guard, data = make_guard(experiment), load(experiment)
     data = replace(data, test=data.validation)
-    model = trained(experiment, guard, data, folder, resume=True, progress=progress)
-    config = recorded(experiment, data)
+    model = train(experiment, guard, data, folder, resume=True, progress=progress)
+    config = settings_with_draw(experiment, data)
     result = audit(model, guard, data, experiment.audit, experiment=config, keep=folder / "audit", progress=False)
     forget(folder / "audit")
     return result
@@ -114,47 +123,33 @@ def audit_run(
     jobs: int | None = None,
     progress: bool = True,
 ) -> Result:
-    """Attack what lies trained in a run's folder and write its result; an interrupted audit keeps finished attacks.
+    """Attack what was trained in a run's folder and write its result; an interrupted audit keeps finished attacks.
 
     First so many processes attack side by side, or as many as pay; what they find is judged here.
     """
-    from attcem.assess import audit, forget
-    from attcem.side_by_side import side_by_side
-
     model, guard, data = trained
     where = str(next(model.parameters()).device)
     side_by_side(folder, experiment.audit, jobs, device=where, progress=progress)
-    data, clients = attacked(experiment, data)
-    result = audit(
-        model,
-        guard,
-        data,
-        experiment.audit,
-        experiment=recorded(experiment, data),
-        keep=folder / "audit",
-        progress=progress,
-    )
+    data, clients = as_attacked(experiment, data)
+    config = settings_with_draw(experiment, data)
+    result = audit(model, guard, data, experiment.audit, experiment=config, keep=folder / "audit", progress=progress)
     if clients:
-        result = told_by_client(result, folder, experiment, (model, guard, data), clients)
+        result = with_clients(result, folder, experiment, (model, guard, data), clients)
     result.save(folder)
     forget(folder / "audit")
     return result
 
 
-def attacked(experiment: Experiment, data: Data) -> tuple[Data, list[Images]]:
+def as_attacked(experiment: Experiment, data: Data) -> tuple[Data, list[Images]]:
     """The data as the attacker meets it, and the images of every client; none where there is but one."""
-    from attcem.data.clients import attacked_by
-
-    clients = dealt(experiment, data)
+    clients = client_images(experiment, data)
     return (attacked_by(data, clients, experiment.clients) if clients else data), clients
 
 
-def told_by_client(
+def with_clients(
     result: Result, folder: Path, experiment: Experiment, trained: tuple[Split, Defence, Data], clients: list[Images]
 ) -> Result:
     """The result with what it means for every client."""
-    from attcem.assess.clients import by_client, client_flags
-
     model, guard, data = trained
     flags = client_flags(model, guard, load_clients(folder, model, guard), data.validation[:8])
     table = by_client(result, trained, clients, experiment.clients, experiment.audit)
@@ -177,11 +172,6 @@ def restore_run(
     folder: Path, experiment: Experiment, model: Split | None = None, guard: Defence | None = None, *, device: str
 ) -> tuple[Split, Defence, Data]:
     """What an experiment has trained in its folder."""
-    from attcem.defences import check_described
-    from attcem.device import find_device
-    from attcem.models import build_split, check_weights
-    from attcem.train import read_state, read_tensors, refuse_other_draw, under, unpack_modules
-
     where = find_device(device)
     state = read_state(folder / "checkpoint")
     if "best" not in state.files:
@@ -208,8 +198,6 @@ def restore_run(
 
 def load_clients(folder: str | Path, model: Split, guard: Defence) -> list[Defence]:
     """Every client's own guard of a run with clients, as trained; `model` and `guard` are what `load_run` gives."""
-    from attcem.train import read_state, read_tensors, restore_guards
-
     folder = Path(folder)
     experiment, state = read_experiment(folder), read_state(folder / "checkpoint")
     if experiment.clients.count == 1:
@@ -218,47 +206,3 @@ def load_clients(folder: str | Path, model: Split, guard: Defence) -> list[Defen
     restore_guards(guards, guard, read_tensors(folder / "checkpoint", state, "best"))
     where = next(model.parameters()).device
     return [own.to(where).eval() for own in guards]
-
-
-def make_guard(experiment: Experiment) -> Defence:
-    """The experiment's defence; a chain that cannot be built is wrong usage."""
-    from attcem.configfile import usage_errors
-    from attcem.defences import build_defence
-
-    with usage_errors():
-        return build_defence(experiment.defence)
-
-
-def load(experiment: Experiment) -> Data:
-    """The experiment's data."""
-    from attcem.data import load_data
-
-    c = experiment.data
-    return load_data(c.name, root=c.root, seed=c.seed, public=c.public, validation=c.validation, test=c.test)
-
-
-def dealt(experiment: Experiment, data: Data) -> list[Images]:
-    """The images of every client; nothing where there is but one."""
-    from attcem.data.clients import deal
-
-    return deal(data, experiment.clients) if experiment.clients.count > 1 else []
-
-
-def make_model(experiment: Experiment, data: Data) -> Split:
-    """The experiment's split network, with weights that depend only on its seed."""
-    import torch
-
-    from attcem.models import split
-
-    c = experiment.model
-    bottleneck = None if c.bottleneck is None else vars(c.bottleneck)
-    with torch.random.fork_rng():
-        torch.manual_seed(experiment.seed)
-        return split(c.backbone, data=data, cut=c.cut, bottleneck=bottleneck, width=c.width, activation=c.activation)
-
-
-def recorded(experiment: Experiment, data: Data) -> dict[str, Any]:
-    """The configuration as the result keeps it: with the draw that was made."""
-    config = experiment.to_dict()
-    config["data"]["draw"] = data.draw
-    return config

@@ -11,6 +11,7 @@ from pathlib import Path
 import yaml
 
 from attcem.config import Experiment
+from attcem.configfile import as_arguments, parse_experiment
 from attcem.files import write_atomically
 from attcem.links import read_links
 
@@ -32,8 +33,6 @@ def run_folder(experiment: Experiment) -> str:
 
 def read_experiment(folder: str | Path) -> Experiment:
     """The experiment that a run's folder was made from."""
-    from attcem.configfile import parse_experiment
-
     path = Path(folder) / SETTINGS
     if not path.exists():
         raise ValueError(f"{folder} is not a run: it holds no {SETTINGS}")
@@ -56,8 +55,6 @@ def check_folder(folder: Path, experiment: Experiment, resume: bool) -> None:
 
 def has_settings(folder: Path, experiment: Experiment) -> bool:
     """Whether a folder's settings mean what an experiment says, in whatever words and on whatever device."""
-    from attcem.configfile import as_arguments, parse_experiment
-
     mine = parse_experiment(as_arguments(experiment.to_dict()))
     return read_experiment(folder).on("auto") == mine.on("auto")
 

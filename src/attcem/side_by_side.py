@@ -80,11 +80,11 @@ def help_out(folder: Path, config: AuditConfig, processes: int, device: str) -> 
 
     from attcem.assess import observe, take_part
     from attcem.assess.finished import Finished
-    from attcem.experiment import attacked, read_experiment, restore_run
+    from attcem.experiment import as_attacked, read_experiment, restore_run
 
     experiment = read_experiment(folder)
     model, guard, data = restore_run(folder, experiment, device=device)
-    data, _ = attacked(experiment, data)
+    data, _ = as_attacked(experiment, data)
     with torch.random.fork_rng():
         _, view, _ = observe(model, guard, data, config)
         kept = Finished(folder / "audit", view, config.seed)

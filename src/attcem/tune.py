@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from attcem.config import Experiment
 from attcem.configfile import UsageError, as_arguments, parse_experiment
-from attcem.experiment import make_guard, run_folder, validate
+from attcem.experiment import run_folder, validate
 from attcem.locks import held
+from attcem.parts import make_guard
 from attcem.progress import say
 from attcem.workplace import working_in
 

@@ -10,8 +10,9 @@ from typing import Any
 
 from attcem.config import Experiment
 from attcem.configfile import UsageError, as_arguments, parse_experiment, read_yaml
-from attcem.experiment import make_guard, run_folder
+from attcem.experiment import run_folder
 from attcem.naming import nearest
+from attcem.parts import make_guard
 
 KEYS = ("base", "runs", "grid", "seeds")
 
