@@ -48,7 +48,7 @@ def run(options: Namespace) -> None:
 
 def sweep(options: Namespace) -> None:
     """Do a grid of experiments, several at a time, and complete what is missing."""
-    from attcem.sweep.command import do_sweep
+    from attcem.sweep.driver import do_sweep
     from attcem.sweep.grid import read_sweep
 
     if options.address and options.engine != "ray":

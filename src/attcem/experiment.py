@@ -49,11 +49,11 @@ def run(
     jobs: int | None = None,
     progress: bool = True,
 ) -> tuple[Result, Path]:
-    """Do an experiment in its folder and return what it found; a finished one is only read.
+    """Run an experiment in its folder and return its result; the result of a finished run is only read.
 
-    A `guard` that was made in Python takes the place of the experiment's defence, and is recorded there. So many `jobs`
-    attack side by side, or as many as pay; with a guard of one's own, which no other process can build, only this one.
-    Of several processes that torchrun has started, all train, the first one audits, alone, and the others leave before.
+    A `guard` made in Python replaces the experiment's defence and is recorded there. `jobs` is the number of processes
+    that attack at the same time (default: as many as pay); with a `guard` there is one, as no other process can build
+    it. Under torchrun all processes train, then the first one audits alone and the others end.
     """
     if guard is not None or team_size() > 1:
         jobs = 1
@@ -77,7 +77,7 @@ def run(
 
 
 def check_starts(experiment: Experiment, guard: Defence) -> None:
-    """Raise on a run to start from that is none, before any work."""
+    """Raise if a run to start from does not exist, before any work."""
     for other in (experiment.train.start_from, *(link.start_from for link in guard.links)):
         if other:
             best_of(other)
@@ -85,7 +85,7 @@ def check_starts(experiment: Experiment, guard: Defence) -> None:
 
 def train(experiment: Experiment, guard: Defence, data: Data, folder: Path, *, resume: bool, progress: bool) -> Split:
     """The experiment's network after training in its folder, where its settings are written first."""
-    find_device(experiment.train.device)  # what cannot be is refused before anything is written
+    find_device(experiment.train.device)  # a wrong device is an error before anything is written
     clients = client_images(experiment, data)
     if clients:
         refuse_processes()
@@ -100,9 +100,9 @@ def train(experiment: Experiment, guard: Defence, data: Data, folder: Path, *, r
 
 
 def validate(experiment: Experiment, folder: Path, *, progress: bool = True) -> Result:
-    """Train, then attack VALIDATION images in the place of test ones: what a choice of settings may look at.
+    """Train, then attack VALIDATION images instead of test images: settings may be chosen by these figures.
 
-    No test image is read, and no result.json is written, so that these figures never stand beside tested ones.
+    No test image is used and no result.json is written, so these figures cannot be mistaken for test results.
     """
     if experiment.clients.count > 1:
         raise ValueError("validation images belong to no client: tune with clients.count 1")
@@ -125,7 +125,7 @@ def audit_run(
 ) -> Result:
     """Attack what was trained in a run's folder and write its result; an interrupted audit keeps finished attacks.
 
-    First so many processes attack side by side, or as many as pay; what they find is judged here.
+    First `jobs` processes attack at the same time (default: as many as pay); this process then judges what they found.
     """
     model, guard, data = trained
     where = str(next(model.parameters()).device)
@@ -141,7 +141,7 @@ def audit_run(
 
 
 def as_attacked(experiment: Experiment, data: Data) -> tuple[Data, list[Images]]:
-    """The data as the attacker meets it, and the images of every client; none where there is but one."""
+    """The data as the attacker sees them, and the images of every client (none if there is only one)."""
     clients = client_images(experiment, data)
     return (attacked_by(data, clients, experiment.clients) if clients else data), clients
 

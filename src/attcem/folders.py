@@ -54,7 +54,7 @@ def check_folder(folder: Path, experiment: Experiment, resume: bool) -> None:
 
 
 def has_settings(folder: Path, experiment: Experiment) -> bool:
-    """Whether a folder's settings mean what an experiment says, in whatever words and on whatever device."""
+    """Whether a folder's settings mean the same as an experiment's, however written and on any device."""
     mine = parse_experiment(as_arguments(experiment.to_dict()))
     return read_experiment(folder).on("auto") == mine.on("auto")
 

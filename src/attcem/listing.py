@@ -35,7 +35,7 @@ def suites() -> dict[str, str]:
 
 
 def yaml_paths() -> dict[str, Path]:
-    """Name → file of what comes with the package, or with the checkout it runs from."""
+    """Name → file of the presets in the package, or in the checkout it runs from."""
     here = Path(__file__).parent
     folder = here / "presets" if (here / "presets").exists() else here.parents[1] / "experiments"
     return {path.stem: path for path in sorted(folder.glob("*.yaml"))}

@@ -21,7 +21,7 @@ def load(experiment: Experiment) -> Data:
 
 
 def client_images(experiment: Experiment, data: Data) -> list[Images]:
-    """The images of every client; nothing where there is but one."""
+    """The images of every client; empty if there is only one."""
     return deal(data, experiment.clients) if experiment.clients.count > 1 else []
 
 

@@ -30,7 +30,7 @@ class Search:
     base: Sequence[str]
     space: Mapping[str, BaseDistribution]
     device: str | None = None
-    """Where trials are made, which is no part of the question."""
+    """Where trials are computed; it is no part of what is searched."""
 
     def experiment(self, values: Mapping[str, Any]) -> Experiment:
         """The experiment with these values."""
@@ -73,7 +73,7 @@ def check_value(base: Sequence[str], key: str, value: object) -> None:
 
 
 def distribution(base: Sequence[str], key: str, low: str, high: str, *, log: bool) -> BaseDistribution:
-    """A range of fractions, or of whole numbers where the setting takes no others."""
+    """A range of fractions, or of whole numbers if the setting takes only these."""
     from optuna.distributions import FloatDistribution, IntDistribution
 
     for end in (low, high):
@@ -92,13 +92,13 @@ def distribution(base: Sequence[str], key: str, low: str, high: str, *, log: boo
 
 
 def tune(search: Search, out: Path, trials: int, *, seed: int = 0, progress: bool = True) -> Study:
-    """Try settings until the study has so many trials, those of other processes included; then tell what was found.
+    """Try settings until the study has `trials` trials, including those of other processes.
 
-    A trial is trained in a folder named by its settings: one whose process died is tried again from its last epoch.
+    A trial is trained in a folder named by its settings; if its process dies, it is resumed from its last epoch.
     """
     study = open_study(search, out, seed)
     while True:
-        with contextlib.ExitStack() as held:
+        with contextlib.ExitStack() as stack:
             with one_at_a_time(out):
                 requeue_abandoned(study, search, out)
                 if sum(map(counts, study.trials)) >= trials:
@@ -106,13 +106,13 @@ def tune(search: Search, out: Path, trials: int, *, seed: int = 0, progress: boo
                 trial = study.ask(dict(search.space))
                 experiment = search.experiment(trial.params)
                 folder = out / run_folder(experiment)
-                held.enter_context(working_in(folder))
+                stack.enter_context(working_in(folder))
             say(f"trial {trial.number}: {in_words(trial.params)}", shown=progress)
             do_trial(study, trial, experiment, folder, progress)
 
 
 def counts(trial: FrozenTrial) -> bool:
-    """Whether a trial is at work or settled; one that was abandoned is tried again, and counts then."""
+    """Whether a trial is running or finished; an abandoned one is queued again, and counts then."""
     return trial.state.name in ("RUNNING", "COMPLETE") or "cause" in trial.user_attrs
 
 
@@ -132,7 +132,7 @@ def do_trial(study: Study, trial: Trial, experiment: Experiment, folder: Path, p
 
 
 def open_study(search: Search, out: Path, seed: int) -> Study:
-    """The study in a folder, new or as it stands; one of another search is refused."""
+    """The study in a folder, new or continued; a study of another search is an error."""
     import optuna
     from optuna.storages import JournalStorage
     from optuna.storages.journal import JournalFileBackend
@@ -155,12 +155,12 @@ def open_study(search: Search, out: Path, seed: int) -> Study:
 
 
 def one_at_a_time(out: Path) -> contextlib.AbstractContextManager[object]:
-    """One process at a time: between choosing a trial and holding its folder nobody may take it for abandoned."""
+    """One process at a time: between choosing a trial and locking its folder, it would look abandoned to others."""
     return held(out / ".turn.lock", wait=True)
 
 
 def requeue_abandoned(study: Study, search: Search, out: Path) -> None:
-    """Queue again every trial that runs in no process any more."""
+    """Queue every trial again whose process has ended."""
     from optuna.trial import TrialState
 
     for trial in study.get_trials(states=[TrialState.RUNNING]):

@@ -13,7 +13,6 @@ from types import NoneType
 from typing import Any
 
 from attcem.config import Experiment
-from attcem.configfile.chain import override_options, take_link_options, typed_chain
 from attcem.configfile.messages import MODE, Parser, UsageError, explain, usage_errors
 from attcem.links import as_chain
 from attcem.naming import look_up, nearest
@@ -41,6 +40,8 @@ def experiment_parser() -> Parser:
 
 def parse_experiment(arguments: Sequence[str]) -> Experiment:
     """The experiment that `[FILE.yaml] [--key value …]` describes, with every name in it checked."""
+    from attcem.configfile.chain import override_options, take_link_options, typed_chain
+
     file, arguments = take_file(arguments)
     arguments, links = take_link_options(arguments)
     written = {} if file is None else read_yaml(file)

@@ -9,8 +9,9 @@ from functools import cache
 from typing import Any
 
 from attcem.configfile.messages import MODE, Parser, UsageError
+from attcem.defences import DEFENCES, option_types
 from attcem.links import Link, number, read_links
-from attcem.naming import nearest
+from attcem.naming import check_options, nearest
 from attcem.reading.settings import parse_yaml
 
 LINK = "--defence."
@@ -51,8 +52,6 @@ def override_options(chain: list[dict[str, Any]], links: Mapping[str, str]) -> l
 
 def find_link(name: str, chain: list[dict[str, Any]]) -> int:
     """Where in the chain the link of this name stands; one that would get this name is added at the end."""
-    from attcem.defences import DEFENCES
-
     names = number(kind for link in chain for kind in link)
     if name in names:
         return names.index(name)
@@ -64,8 +63,6 @@ def find_link(name: str, chain: list[dict[str, Any]]) -> int:
 
 def typed_chain(chain: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Check every link's options against its signature; `lam` alone means the one link that has a lam."""
-    from attcem.defences import DEFENCES
-
     alone = {kind: value for link in chain for kind, value in link.items() if kind not in DEFENCES and ":" not in kind}
     links = read_links([link for link in chain if not alone.keys() & link.keys()])
     chosen = {link.name: dict(link.options) for link in links}
@@ -84,22 +81,14 @@ def typed_chain(chain: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 def options_of(kind: str) -> dict[str, Any]:
     """Options of a kind and their types; those of a defence of your own are not looked up."""
-    from attcem.defences import DEFENCES, option_types
-
     return option_types(kind) if kind in DEFENCES else {}
 
 
 def typed_options(link: Link) -> Mapping[str, Any]:
     """One link's options with their declared types, where these are known."""
-    from attcem.defences import DEFENCES
-
     if link.kind not in DEFENCES:
         return link.options
-    for option in link.options:
-        if option not in options_of(link.kind):
-            raise UsageError(
-                f"defence {link.name!r} has no option {option!r}: {nearest(option, options_of(link.kind))}"
-            )
+    check_options(f"defence {link.name!r}", link.options, options_of(link.kind))
     parser = options_parser(typing.cast(Hashable, DEFENCES[link.kind]))
     plain = {key: parse_yaml(value) if isinstance(value, str) else value for key, value in link.options.items()}
     try:

@@ -97,7 +97,7 @@ class Processes(Team):
         return whole_batch(model, self)
 
     @torch.no_grad()
-    def complete(self, apart: Iterable[nn.Parameter], alike: Iterable[nn.Parameter]) -> None:
+    def combine_gradients(self, apart: Iterable[nn.Parameter], alike: Iterable[nn.Parameter]) -> None:
         """Add up the gradients of weights that worked apart; average those that should be the same anyway."""
         found = [
             (p.grad, share) for ps, share in ((apart, 1), (alike, 1 / self.size)) for p in ps if p.grad is not None

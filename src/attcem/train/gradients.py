@@ -93,7 +93,7 @@ def one_pass(
 
     if z.requires_grad:  # not where the encoder is frozen
         z.backward(at_latent)
-    team.complete(model.parameters(), guard.own_parameters())
+    team.combine_gradients(model.parameters(), guard.own_parameters())
     return report
 
 

@@ -39,8 +39,8 @@ class Team:
         """While it lasts, layers that look across samples look across the whole batch."""
         return nullcontext()
 
-    def complete(self, apart: Iterable[nn.Parameter], alike: Iterable[nn.Parameter]) -> None:
-        """Make gradients whole: of weights that worked apart, and of those that did the same everywhere."""
+    def combine_gradients(self, apart: Iterable[nn.Parameter], alike: Iterable[nn.Parameter]) -> None:
+        """Combine what all processes have: of weights that worked apart, and of those that did the same everywhere."""
 
     def check(self, facts: Callable[[], Mapping[str, object]]) -> None:
         """Refuse to start where processes were given different things."""
