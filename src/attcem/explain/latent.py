@@ -100,11 +100,12 @@ def panels(scene: Scene, places: Float[np.ndarray, "n 2"], sigma: float) -> byte
         colour = np.array([legend.get(int(kind), len(sheet.KINDS)) for kind in number])
         axes.scatter(dots[:, 0], dots[:, 1], c=sheet.kinds(colour), s=14, alpha=0.67, linewidths=0)
         draw_noise(axes, 2 * sigma * scale, dots)
-        handles = [
-            sheet.swatch(own, sheet.short(name(kind)) if own < len(sheet.KINDS) else "others")
-            for kind, own in legend.items()
-        ]
-        axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(0, 0), ncols=4, handlelength=1, borderpad=0)
+        names = {kind: sheet.short(name(kind)) if own < len(sheet.KINDS) else "others" for kind, own in legend.items()}
+        columns = min(4, WIDTH // (40 + 7 * max(map(len, names.values()))))
+        handles = [sheet.swatch(own, names[kind]) for kind, own in legend.items()]
+        axes.legend(
+            handles=handles, loc="upper left", bbox_to_anchor=(0, 0), ncols=columns, handlelength=1, borderpad=0
+        )
     return sheet.png(figure)
 
 
