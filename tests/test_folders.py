@@ -1,5 +1,6 @@
 """A run takes a folder that is free or its own, and one that never got going gives it back."""
 
+import pkgutil
 import subprocess
 import sys
 
@@ -151,3 +152,27 @@ def test_a_run_is_held_while_it_is_attacked(command, tiny, finished, tmp_path, m
     assert "a process is at work in" in capsys.readouterr().err
     with working_in(folder):
         pass
+
+
+def counted(monkeypatch, where):
+    """How often a function is called."""
+    calls, function = [], pkgutil.resolve_name(where)
+    monkeypatch.setattr(where.replace(":", "."), lambda *given: calls.append(given) or function(*given))
+    return calls
+
+
+def test_a_run_reads_its_settings_once_and_builds_its_defence_once(tiny, tmp_path, monkeypatch):
+    read = counted(monkeypatch, "attcem.reading.settings:read_content")
+    built = counted(monkeypatch, "attcem.parts:build_defence")
+    monkeypatch.setattr("attcem.experiment.load", lambda experiment: (_ for _ in ()).throw(ValueError("that is all")))
+    assert main(["run", str(tiny), "--out", str(tmp_path / "r")]) == 1
+    assert len(read) == len(built) == 1
+
+
+def test_an_audit_reads_the_settings_once(finished, monkeypatch):
+    read = counted(monkeypatch, "attcem.reading.settings:read_content")
+    monkeypatch.setattr(
+        "attcem.experiment.audit_run", lambda *_, **__: (_ for _ in ()).throw(ValueError("that is all"))
+    )
+    assert main(["audit", str(finished)]) == 1
+    assert len(read) == 1
