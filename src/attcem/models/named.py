@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import nn
 
-from attcem import models
+from attcem.models.backbones import BACKBONES
 from attcem.models.bottleneck import Bottleneck
 from attcem.models.normalise import Normalise, channel_statistics
 from attcem.models.units import Backbone
@@ -55,7 +55,7 @@ def named_spec(
     activation: str,
 ) -> dict[str, Any]:
     """The checked JSON-able description from which `build_halves` builds."""
-    builder = look_up("backbone", backbone, models.BACKBONES)
+    builder = look_up("backbone", backbone, BACKBONES)
     look_up("activation", activation, ACTIVATIONS)
     narrow = Bottleneck.of(bottleneck)
     return {
@@ -72,7 +72,7 @@ def named_spec(
 def build_halves(spec: Mapping[str, Any]) -> tuple[nn.Sequential, nn.Sequential, tuple[int, ...]]:
     """Encoder, decoder and the shape of one latent; the normalisation is neutral until statistics are copied in."""
     shape = tuple(spec["shape"])
-    units = models.BACKBONES[spec["backbone"]](shape[0], spec["classes"], spec["width"])
+    units = BACKBONES[spec["backbone"]](shape[0], spec["classes"], spec["width"])
     cut = spec["cut"]
     if isinstance(cut, bool) or not isinstance(cut, int) or not 1 <= cut < len(units):
         raise ValueError(f"cut={cut!r} does not exist in {spec['backbone']!r}; {list_cuts(units, shape)}")

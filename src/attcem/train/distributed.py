@@ -24,11 +24,16 @@ LAUNCHED = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 """What torchrun tells every process that it starts."""
 
 
+_over = False
+"""Whether the team of this process has done its work: what is trained afterwards is trained alone."""
+
+
 def team_size() -> int:
     """How many processes there are, met or not."""
     if dist.is_available() and dist.is_initialized():
         return dist.get_world_size()
-    return int(os.environ["WORLD_SIZE"]) if all(name in os.environ for name in LAUNCHED) else 1
+    launched = not _over and all(name in os.environ for name in LAUNCHED)
+    return int(os.environ["WORLD_SIZE"]) if launched else 1
 
 
 def is_first() -> bool:
@@ -55,19 +60,18 @@ def join(device: str) -> Team:
     return Processes(torch.device(kind))
 
 
-def dismiss() -> None:
-    """End the team after its work: the first process goes on alone, the others leave."""
+def leave_team() -> None:
+    """End the team after its work: the first process goes on alone, the others end here."""
+    global _over
     if team_size() == 1:
         return
-    together, stays = dist.is_initialized(), is_first()
-    if together:
+    stays = is_first()
+    if dist.is_initialized():
         dist.barrier()  # nobody leaves while another still waits for its numbers
-    if not stays:
-        sys.stdout.flush(), sys.stderr.flush()
-        os._exit(0)  # without the end of an interpreter, in which a thread of the team's network may abort
-    if together:
         dist.destroy_process_group()
-    os.environ.pop("WORLD_SIZE", None)  # what is trained from here on is trained alone
+    if not stays:
+        sys.exit()
+    _over = True
 
 
 class Processes(Team):
