@@ -26,7 +26,7 @@ Pieces = list[np.ndarray]
 def deal(data: Data, config: ClientsConfig) -> list[Images]:
     """Every client's own part of the private images; the data's own seed decides the draw."""
     pieces = draw_clients(data.private.y.numpy(), config, seed=data.draw.get("seed", 0))
-    return [data.private[torch.from_numpy(piece)] for piece in pieces]
+    return data.private.divide(map(torch.from_numpy, pieces))
 
 
 def draw_clients(labels: np.ndarray, config: ClientsConfig, seed: int = 0) -> Pieces:
@@ -97,5 +97,7 @@ def fingerprint(clients: Sequence[Images]) -> str:
     """sha256 over every client's images and labels in turn."""
     total = hashlib.sha256()
     for images in clients:
-        total.update(f"{len(images)}\n".encode() + images.x.cpu().numpy().tobytes() + images.y.cpu().numpy().tobytes())
+        total.update(f"{len(images)}\n".encode())
+        for tensor in (images.x, images.y):
+            total.update(tensor.cpu().contiguous().numpy().data)
     return total.hexdigest()

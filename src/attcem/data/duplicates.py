@@ -12,6 +12,7 @@ import numpy as np
 
 from attcem.data.near_duplicates import RECIPE, near_pairs
 from attcem.files import replacing
+from attcem.types.mapped import Chosen
 
 DAMAGED = (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile, zlib.error)
 
@@ -26,7 +27,7 @@ def duplicate_groups(parts: Sequence[np.ndarray], labels: np.ndarray, cache: Pat
         return known
     _, first, same = np.unique(digests, return_index=True, return_inverse=True)
     distinct = np.sort(first)
-    near = distinct[near_pairs(np.concatenate(parts)[distinct], labels[distinct])]
+    near = distinct[near_pairs(Chosen(parts, distinct), labels[distinct])]
     groups = join(len(digests), np.stack([np.arange(len(digests)), first[same]], axis=1), near)
     if file:
         _write(file, groups)

@@ -36,7 +36,7 @@ class Entry(ABC):
         object.__setattr__(self, "__doc__", self.about)  # lists and help() then speak of the data set
 
     @abstractmethod
-    def read(self, name: str, path: str, root: Path) -> Source:
+    def read(self, name: str, path: str, root: Path, memory: int) -> Source:
         """The published arrays; `path` is what stands after the colon in the name, if anything."""
 
     @abstractmethod
@@ -50,7 +50,7 @@ class Embedded(Entry):
 
     file: Callable[[], Source]
 
-    def read(self, name: str, path: str, root: Path) -> Source:
+    def read(self, name: str, path: str, root: Path, memory: int) -> Source:
         """Read the package's own file."""
         _no_path(name, path)
         return self.file()
@@ -66,13 +66,13 @@ class Embedded(Entry):
 class Given(Entry):
     """The user's own data, named by a path after a colon."""
 
-    reader: Callable[[Path], Source]
+    reader: Callable[[Path, int], Source]
 
-    def read(self, name: str, path: str, root: Path) -> Source:
+    def read(self, name: str, path: str, root: Path, memory: int) -> Source:
         """Read what lies at the path."""
         if not path:
             raise ValueError(f"{name} needs a path: type {name}:PATH")
-        return self.reader(Path(path).expanduser())
+        return self.reader(Path(path).expanduser(), memory)
 
     def get(self, request: Request) -> NoReturn:
         """There is nothing to get."""
@@ -83,13 +83,13 @@ class Given(Entry):
 class Cached(Entry):
     """A data set that `get` puts into the cache as one .npz file."""
 
-    def read(self, name: str, path: str, root: Path) -> Source:
+    def read(self, name: str, path: str, root: Path, memory: int) -> Source:
         """Read the cached file."""
         _no_path(name, path)
         cached = Request(name, root).target
         if not cached.exists():
             raise ValueError(f"{name} is not in {root}: type: attcem data get {name}")
-        return Source.read(cached)
+        return Source.read(cached, memory)
 
 
 @dataclass(frozen=True)

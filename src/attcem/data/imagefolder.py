@@ -9,15 +9,15 @@ import numpy as np
 from attcem.data.entry import Given
 from attcem.data.pictures import Picture, is_grey, is_picture, open_picture, stack
 from attcem.data.source import SMALLEST, Source
+from attcem.types.mapped import MEMORY
 
 TEST_FOLDERS = ("test", "val")
-LARGEST = 16 << 30
 
 Labelled = list[tuple[str, Picture]]
 """Class and picture."""
 
 
-def read(path: Path, progress: bool = True) -> Source:
+def read(path: Path, memory: int = MEMORY, progress: bool = True) -> Source:
     """Read the folder; every picture becomes the most common size and mode."""
     train, test = find(path)
     names = sorted({name for name, _ in train})
@@ -28,13 +28,9 @@ def read(path: Path, progress: bool = True) -> Source:
     if min(size) < SMALLEST:
         advice = f"resize to at least {SMALLEST}x{SMALLEST}"
         raise ValueError(f"{path}: most pictures have {size[1]}x{size[0]} pixels: {advice}")
-    if (len(train) + len(test)) * size[0] * size[1] * 3 > LARGEST:
-        raise ValueError(
-            f"{path}: {len(train) + len(test)} pictures of {size[1]}x{size[0]} do not fit: resize them first"
-        )
 
     def arrays(part: Labelled) -> tuple[np.ndarray, np.ndarray]:
-        images = stack([picture for _, picture in part], size=size, grey=grey, progress=progress)
+        images = stack([picture for _, picture in part], size=size, grey=grey, progress=progress, memory=memory)
         return images, np.array([names.index(name) for name, _ in part])
 
     x_test, y_test = arrays(test) if test else (None, None)

@@ -9,6 +9,7 @@ import numpy as np
 from PIL import Image, UnidentifiedImageError
 
 from attcem.progress import bar
+from attcem.types.mapped import MEMORY, blank
 
 # The plain raster formats only: some of Pillow's readers start other programs.
 FORMATS = ("PNG", "JPEG", "PPM", "BMP", "WEBP", "TIFF", "GIF")
@@ -52,9 +53,11 @@ def to_array(image: Image.Image, *, size: tuple[int, int], grey: bool) -> np.nda
     return np.asarray(image, dtype=np.uint8).reshape(size[1], size[0], -1)
 
 
-def stack(pictures: Sequence[Picture], *, size: tuple[int, int], grey: bool, progress: bool = False) -> np.ndarray:
-    """All pictures as one NHWC array; the array is made once, as a list of arrays would need twice the memory."""
-    images = np.empty((len(pictures), size[1], size[0], 1 if grey else 3), dtype=np.uint8)
+def stack(
+    pictures: Sequence[Picture], *, size: tuple[int, int], grey: bool, progress: bool = False, memory: int = MEMORY
+) -> np.ndarray:
+    """All pictures as one NHWC array, decoded one by one; above so many bytes it lies in a file."""
+    images = blank((len(pictures), size[1], size[0], 1 if grey else 3), memory)
     with bar("decoding pictures", len(pictures), shown=progress) as show:
         for index, picture in enumerate(pictures):
             with open_picture(picture) as image:
