@@ -78,7 +78,7 @@ def trained(experiment: Experiment, guard: Defence, data: Data, folder: Path, *,
     from attcem.train import fit, fit_clients, is_first, refuse_processes
 
     find_device(experiment.train.device)  # what cannot be is refused before anything is written
-    clients = dealt(experiment, data)
+    clients = clients_of(experiment, data)
     if clients:
         refuse_processes()
     model = make_model(experiment, data)
@@ -147,10 +147,10 @@ def audit_run(
 
 def attacked(experiment: Experiment, data: Data) -> tuple[Data, list[Images]]:
     """The data as the attacker meets it, and the images of every client; none where there is but one."""
-    from attcem.data.clients import attacked_by
+    from attcem.data.clients import audited_data
 
-    clients = dealt(experiment, data)
-    return (attacked_by(data, clients, experiment.clients) if clients else data), clients
+    clients = clients_of(experiment, data)
+    return (audited_data(data, clients, experiment.clients) if clients else data), clients
 
 
 def told_by_client(
@@ -244,11 +244,11 @@ def load(experiment: Experiment) -> Data:
     return load_data(c.name, root=c.root, seed=c.seed, public=c.public, validation=c.validation, test=c.test)
 
 
-def dealt(experiment: Experiment, data: Data) -> list[Images]:
+def clients_of(experiment: Experiment, data: Data) -> list[Images]:
     """The images of every client; nothing where there is but one."""
-    from attcem.data.clients import deal
+    from attcem.data.clients import deal_clients
 
-    return deal(data, experiment.clients) if experiment.clients.count > 1 else []
+    return deal_clients(data, experiment.clients) if experiment.clients.count > 1 else []
 
 
 def make_model(experiment: Experiment, data: Data) -> Split:

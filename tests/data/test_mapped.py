@@ -12,7 +12,7 @@ from PIL import Image
 
 import attcem
 from attcem.config import ClientsConfig
-from attcem.data.clients import deal
+from attcem.data.clients import deal_clients
 from attcem.types import Images, mapped
 from attcem.types.mapped import Chosen, Pile, blank
 
@@ -95,7 +95,7 @@ def test_pieces_of_what_does_not_fit_do_not_fill_memory_either(pictures):
     data = attcem.make_data((pictures, LABELS), memory=memory, validation=0.02, public=0.02, test=0.02)
     images = data.private.divide(torch.arange(len(data.private)).split(5))
     assert all(in_file(piece.x) and piece.x.nbytes < memory for piece in images)
-    assert all(in_file(part.x) for part in deal(data, ClientsConfig(count=3)))
+    assert all(in_file(part.x) for part in deal_clients(data, ClientsConfig(count=3)))
 
 
 def test_the_mean_image_is_exact_block_by_block(pictures, monkeypatch):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from attcem.data.cifar import CIFAR10, CIFAR100
-from attcem.data.collect import collect, relabel
+from attcem.data.collect import collect, number_classes
 from attcem.data.entry import Entry, Given, Request
 from attcem.data.facescrub import FACESCRUB
 from attcem.data.fashion import FASHION
@@ -80,7 +80,7 @@ def make_data(
     shares = {"test": test, "public": public, "validation": validation}
     given = {key: value for key, value in shares.items() if not isinstance(value, int | float)}
     read = {key: collect(value, key, memory) for key, value in {"train": train, **given}.items()}
-    parts, names = relabel(read, class_names)
+    parts, names = number_classes(read, class_names)
     drawn_from, held = parts.pop("train"), parts.pop("test", None)
     x_test, y_test = (None, None) if held is None else (held.x, held.y)
     together = None if group is None else np.asarray(group)

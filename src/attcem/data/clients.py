@@ -23,7 +23,7 @@ Pieces = list[np.ndarray]
 """Positions of each client's images, in ascending order."""
 
 
-def deal(data: Data, config: ClientsConfig) -> list[Images]:
+def deal_clients(data: Data, config: ClientsConfig) -> list[Images]:
     """Every client's own part of the private images; the data's own seed decides the draw."""
     pieces = draw_clients(data.private.y.numpy(), config, seed=data.draw.get("seed", 0))
     return data.private.divide(map(torch.from_numpy, pieces))
@@ -86,7 +86,7 @@ PARTITIONS: Mapping[str, Callable[[np.ndarray, ClientsConfig, np.random.RandomSt
 }
 
 
-def attacked_by(data: Data, clients: Sequence[Images], config: ClientsConfig) -> Data:
+def audited_data(data: Data, clients: Sequence[Images], config: ClientsConfig) -> Data:
     """The data as the audit sees it: a client that attacks has its own images in place of the public ones."""
     draw = data.draw | {"clients": [len(images) for images in clients], "clients_sha256": fingerprint(clients)}
     public = data.public if config.attacker is None else clients[config.attacker]

@@ -35,10 +35,10 @@ def collect(given: Any, part: str, memory: int) -> Pictures:
                 raise ValueError(f"{len(y)} labels for the {len(x)} images: give one label per image")
             return Pictures(x, y)
         if hasattr(given, "features") and hasattr(given, "column_names"):
-            return _of_columns(given, memory)
+            return _read_columns(given, memory)
         if not hasattr(given, "__iter__") and not hasattr(given, "__getitem__"):
             raise ValueError(f"it is {type(given).__name__}: {ADVICE}")
-        return _of_pairs(_pairs(given), memory)
+        return _read_pairs(_pairs(given), memory)
     except ValueError as error:
         raise ValueError(f"{part}: {error}") from None
 
@@ -110,7 +110,7 @@ def _items(given: Any) -> Iterable[Any]:
     return given
 
 
-def _of_columns(given: Any, memory: int) -> Pictures:
+def _read_columns(given: Any, memory: int) -> Pictures:
     """The column of pictures and that of labels, told by what is in them."""
     if not len(given):
         raise ValueError("it is empty")
@@ -126,11 +126,11 @@ def _of_columns(given: Any, memory: int) -> Pictures:
         )
     image, label = images[0], labels[0]
     rows = (given[index] for index in range(len(given)))
-    found = _of_pairs(((as_array(row[image])[None], np.asarray(row[label])[None]) for row in rows), memory)
+    found = _read_pairs(((as_array(row[image])[None], np.asarray(row[label])[None]) for row in rows), memory)
     return found._replace(names=tuple(getattr(features[label], "names", None) or ()))
 
 
-def _of_pairs(pairs: Iterable[tuple[np.ndarray, np.ndarray]], memory: int) -> Pictures:
+def _read_pairs(pairs: Iterable[tuple[np.ndarray, np.ndarray]], memory: int) -> Pictures:
     """One array of all pictures; grey ones among coloured ones get three equal channels."""
     pile, labels = Pile(memory), list[np.ndarray]()
     for x, y in pairs:
@@ -150,7 +150,9 @@ def _of_pairs(pairs: Iterable[tuple[np.ndarray, np.ndarray]], memory: int) -> Pi
     return Pictures(pile.array(), np.concatenate(labels))
 
 
-def relabel(parts: Mapping[str, Pictures], names: Sequence[str] = ()) -> tuple[dict[str, Pictures], tuple[str, ...]]:
+def number_classes(
+    parts: Mapping[str, Pictures], names: Sequence[str] = ()
+) -> tuple[dict[str, Pictures], tuple[str, ...]]:
     """The parts and the names of their classes; without names, classes are numbered anew: 5, 7, 9 are three."""
     known = tuple(names) or next((part.names for part in parts.values() if part.names), ())
     found, numbers = np.unique(np.concatenate([part.y for part in parts.values()]), return_inverse=True)

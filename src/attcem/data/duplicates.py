@@ -28,16 +28,16 @@ def duplicate_groups(parts: Sequence[np.ndarray], labels: np.ndarray, cache: Pat
     _, first, same = np.unique(digests, return_index=True, return_inverse=True)
     distinct = np.sort(first)
     near = distinct[near_pairs(Chosen(parts, distinct), labels[distinct])]
-    groups = join(len(digests), np.stack([np.arange(len(digests)), first[same]], axis=1), near)
+    groups = join_groups(len(digests), np.stack([np.arange(len(digests)), first[same]], axis=1), near)
     if file:
         _write(file, groups)
     return groups
 
 
-def join(count: int, *pairs: np.ndarray) -> np.ndarray:
+def join_groups(count: int, *pairs: np.ndarray) -> np.ndarray:
     """The first position of each group when the two positions of every pair belong together.
 
-    >>> join(5, np.array([[4, 1]]), np.array([[1, 3]]))
+    >>> join_groups(5, np.array([[4, 1]]), np.array([[1, 3]]))
     array([0, 1, 2, 1, 1])
     """
     parents = np.arange(count)

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from attcem.data.collect import Pictures
-from attcem.data.duplicates import duplicate_groups, join
+from attcem.data.duplicates import duplicate_groups, join_groups
 from attcem.data.source import Source
 from attcem.types import Images
 from attcem.types.mapped import MEMORY, Chosen
@@ -76,7 +76,7 @@ def partition(
     labels = np.concatenate([source.y_train, *(part.y for part in fixed.values())])
     found = duplicate_groups(arrays, labels, cache)
     sizes = {key: len(part.y) for key, part in fixed.items()}
-    indices, dropped = draw(source.y_train, _joined(found, source.group), sizes, seed, fractions)
+    indices, dropped = draw(source.y_train, _unite(found, source.group), sizes, seed, fractions)
     for key in PARTITIONS:
         if not len(indices[key]):
             raise ValueError(
@@ -148,14 +148,14 @@ def draw(
     return indices, start - sum(map(len, indices.values()))
 
 
-def _joined(found: np.ndarray, given: np.ndarray | None) -> np.ndarray:
+def _unite(found: np.ndarray, given: np.ndarray | None) -> np.ndarray:
     """The groups of duplicates, united where images of two of them share a given group."""
     if given is None:
         return found
     _, first, same = np.unique(given, return_index=True, return_inverse=True)
     everyone = np.arange(len(found))
     pairs = np.stack([everyone[: len(given)], first[same]], axis=1)
-    return join(len(found), np.stack([everyone, found], axis=1), pairs)
+    return join_groups(len(found), np.stack([everyone, found], axis=1), pairs)
 
 
 def cut(sizes: np.ndarray, shares: Sequence[float]) -> np.ndarray:
