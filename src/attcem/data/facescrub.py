@@ -6,14 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-import numpy as np
-
 from attcem.data.archive import members
 from attcem.data.entry import Cached, Request
 from attcem.data.facescrub_links import SIZE, fetch_faces, read_links
 from attcem.data.fetch import wrong_checksum
-from attcem.data.imagefolder import Labelled, pictures_by_class
-from attcem.data.pictures import is_picture, stack
+from attcem.data.imagefolder import pictures_by_class
+from attcem.data.pictures import Labelled, decode, is_picture
 from attcem.data.source import Source
 
 HOW = (
@@ -54,9 +52,7 @@ def source_of(faces: Labelled, progress: bool) -> Source:
     if not faces:
         raise ValueError(f"no face was found. {HOW}")
     people = sorted({person for person, _ in faces})
-    images = stack([picture for _, picture in faces], size=SIZE, grey=False, progress=progress)
-    labels = np.array([people.index(person) for person, _ in faces])
-    return Source(images, labels, class_names=tuple(people))
+    return Source(*decode(faces, people, size=SIZE, grey=False, progress=progress), class_names=tuple(people))
 
 
 def _verify(source: Path, checksum: str | None) -> None:

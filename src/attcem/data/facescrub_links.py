@@ -11,8 +11,7 @@ from pathlib import Path
 from PIL import Image
 
 from attcem.data.fetch import fetch, parse_checksum
-from attcem.data.imagefolder import Labelled
-from attcem.data.pictures import open_picture
+from attcem.data.pictures import Labelled, open_picture
 from attcem.progress import bar
 
 SIZE = (64, 64)

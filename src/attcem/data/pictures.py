@@ -20,6 +20,9 @@ UNREADABLE = (OSError, SyntaxError, ValueError, EOFError, struct.error, Unidenti
 Picture = tuple[str, bytes | Path]
 """A name for messages, and the file or its content."""
 
+Labelled = list[tuple[str, Picture]]
+"""Class and picture."""
+
 
 def is_picture(name: str) -> bool:
     """Whether a file's name says that it holds a picture; names that start with a dot are a system's own."""
@@ -53,14 +56,24 @@ def to_array(image: Image.Image, *, size: tuple[int, int], grey: bool) -> np.nda
     return np.asarray(image, dtype=np.uint8).reshape(size[1], size[0], -1)
 
 
-def stack(
-    pictures: Sequence[Picture], *, size: tuple[int, int], grey: bool, progress: bool = False, memory: int = MEMORY
-) -> np.ndarray:
-    """All pictures as one NHWC array, decoded one by one; above so many bytes it lies in a file."""
-    images = blank((len(pictures), size[1], size[0], 1 if grey else 3), memory)
-    with bar("decoding pictures", len(pictures), shown=progress) as show:
-        for index, picture in enumerate(pictures):
+def decode(
+    labelled: Labelled,
+    classes: Sequence[str],
+    *,
+    size: tuple[int, int],
+    grey: bool,
+    progress: bool = False,
+    memory: int = MEMORY,
+) -> tuple[np.ndarray, np.ndarray]:
+    """All pictures as one NHWC array, decoded one by one, and the number of each one's class.
+
+    Above so many bytes of memory the array lies in a file.
+    """
+    number = {name: place for place, name in enumerate(classes)}
+    images = blank((len(labelled), size[1], size[0], 1 if grey else 3), memory)
+    with bar("decoding pictures", len(labelled), shown=progress) as show:
+        for index, (_, picture) in enumerate(labelled):
             with open_picture(picture) as image:
                 images[index] = to_array(image, size=size, grey=grey)
             show(index + 1)
-    return images
+    return images, np.array([number[name] for name, _ in labelled])
