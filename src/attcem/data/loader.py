@@ -88,7 +88,8 @@ def in_order(
     images: Images, batch: int = 256, device: torch.device | str = "cpu"
 ) -> Iterator[tuple[Float[Tensor, "b c h w"], Int64[Tensor, " b"]]]:
     """Every image once, in order, as it is: for evaluation. Batches of large images are smaller."""
-    batch = min(batch, max(1, AT_ONCE // images.x[0, :, :, 0].numel()))
+    _, height, width = images.shape
+    batch = min(batch, max(1, AT_ONCE // (height * width)))
     for start in range(0, len(images), batch):
         part = images[start : start + batch]
         yield part.pixels().to(device), part.y.to(device)
