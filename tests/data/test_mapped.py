@@ -16,6 +16,8 @@ from attcem.data.clients import deal_clients
 from attcem.types import Images, mapped
 from attcem.types.mapped import Chosen, Pile, blank
 
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="asks Linux where an array lies, and for less memory")
+
 LITTLE = 10_000
 PARTS = ("private", "validation", "public", "test")
 LABELS = np.arange(60) % 3
@@ -127,7 +129,6 @@ def test_a_disk_that_is_too_small_is_told_before_anything_is_written():
         blank((1 << 30, 1 << 20))
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the limit counts what it should on Linux only")
 def test_more_pictures_than_memory_are_read_trained_on_and_evaluated(tmp_path):
     kept = {"ATTCEM_DATA": str(tmp_path), "OMP_NUM_THREADS": "1"}
     freed = {"MALLOC_MMAP_THRESHOLD_": "1000000", "MALLOC_ARENA_MAX": "1"}  # what is given back counts no longer

@@ -37,7 +37,7 @@ class Patches(nn.Module):
     def forward(self, x: Float[Tensor, "b c h w"]) -> Tokens:
         """Images as tokens."""
         patches = self.embed(x).flatten(2).transpose(1, 2)
-        return self.norm(torch.cat([self.first.expand(len(x), -1, -1), patches], 1) + self.places)
+        return self.norm(torch.cat([self.first.expand(x.shape[0], -1, -1), patches], 1) + self.places)
 
 
 class Attention(nn.Module):
@@ -50,7 +50,7 @@ class Attention(nn.Module):
 
     def forward(self, x: Tokens) -> Tokens:
         """What each token is told."""
-        q, k, v = self.ask(x).unflatten(2, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        q, k, v = self.ask(x).unflatten(2, (3, self.heads, -1)).permute(2, 0, 3, 1, 4).unbind()
         # written out, as torch's own cannot be differentiated twice, which the Fisher penalty asks for
         weights = (q @ k.transpose(2, 3) / q.shape[3] ** 0.5).softmax(3)
         return self.answer((weights @ v).transpose(1, 2).flatten(2))
