@@ -1,6 +1,7 @@
 """Rooms import only through their doors."""
 
 import ast
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -122,3 +123,24 @@ def test_the_check_sees_a_wrong_door(tmp_path):
 
 def test_there_is_no_utils():
     assert not list(SOURCE.rglob("utils*"))
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(SOURCE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imported_at_once(tree: ast.Module, modules: set[str]) -> set[str]:
+    """The modules that a module needs before it can be used itself."""
+    froms = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    named = {(node.module, f"{node.module}.{alias.name}") for node in froms for alias in node.names}
+    return {full if full in modules else module for module, full in named} & modules
+
+
+def test_no_two_modules_need_each_other():
+    paths = {module_name(path): path for path in SOURCE.rglob("*.py")}
+    needed = {name: imported_at_once(ast.parse(path.read_text()), set(paths)) for name, path in paths.items()}
+    try:
+        tuple(TopologicalSorter(needed).static_order())
+    except CycleError as error:
+        pytest.fail(f"these import each other: {' ← '.join(error.args[1])}")

@@ -10,7 +10,7 @@ from attcem.assess.clients import by_client, class_means, client_flags, mixed
 from attcem.cli import main
 from attcem.config import ClientsConfig
 from attcem.configfile import parse_experiment
-from attcem.data.clients import deal
+from attcem.data.clients import deal_clients
 from attcem.defences import Defence, Noise
 from attcem.experiment import load_clients, load_run, run_folder
 from attcem.report.tables import client_table
@@ -62,7 +62,7 @@ def test_five_unlike_clients_are_trained_audited_and_told_apart(finished):
 def test_a_clients_score_is_that_of_its_classes_picture_by_picture(finished):
     result, trained = Result.load(finished), load_run(finished)
     experiment = parse_experiment([str(finished / "config.yaml")])
-    images = deal(trained[2], experiment.clients)
+    images = deal_clients(trained[2], experiment.clients)
     _, truth = build_view(*trained, images=40, seed=0, threat="white_box")
     for client, own in zip(result.clients, images, strict=True):
         worst, weight = 0.0, 0.0

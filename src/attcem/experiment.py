@@ -12,7 +12,7 @@ from attcem.assess import audit, forget
 from attcem.assess.clients import by_client, client_flags
 from attcem.config import Experiment
 from attcem.data import Data
-from attcem.data.clients import attacked_by
+from attcem.data.clients import audited_data
 from attcem.defences import Defence, Guard, check_described, describe
 from attcem.device import find_device
 from attcem.folders import RESULT, STATE, check_folder, read_experiment, run_folder, written_settings
@@ -144,7 +144,7 @@ def audit_run(
 def as_attacked(experiment: Experiment, data: Data) -> tuple[Data, list[Images]]:
     """The data as the attacker sees them, and the images of every client (none if there is only one)."""
     clients = client_images(experiment, data)
-    return (attacked_by(data, clients, experiment.clients) if clients else data), clients
+    return (audited_data(data, clients, experiment.clients) if clients else data), clients
 
 
 def with_clients(

@@ -9,7 +9,7 @@ import torch
 from attcem.config import Experiment
 from attcem.configfile import usage_errors
 from attcem.data import Data, load_data
-from attcem.data.clients import deal
+from attcem.data.clients import deal_clients
 from attcem.defences import Guard, build_defence
 from attcem.models import Split, split
 from attcem.types import Images
@@ -22,7 +22,7 @@ def load(experiment: Experiment) -> Data:
 
 def client_images(experiment: Experiment, data: Data) -> list[Images]:
     """The images of every client; empty if there is only one."""
-    return deal(data, experiment.clients) if experiment.clients.count > 1 else []
+    return deal_clients(data, experiment.clients) if experiment.clients.count > 1 else []
 
 
 def make_model(experiment: Experiment, data: Data) -> Split:

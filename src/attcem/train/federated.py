@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from attcem.config import ClientsConfig
 from attcem.data import Data
-from attcem.data.clients import deal, fingerprint
+from attcem.data.clients import deal_clients, fingerprint
 from attcem.defences import Guard, own_parameters
 from attcem.models import Split
 from attcem.train.averaging import copy_into, exchanged, kept, restore_guards, under, weighted_mean
@@ -45,7 +45,7 @@ class Federated(Training):
 
     def __init__(self, model: Split, guard: Guard, data: Data, clients: ClientsConfig, **how: Any) -> None:
         self.clients = clients
-        self.images = deal(data, clients)
+        self.images = deal_clients(data, clients)
         super().__init__(model, guard, data, **how)
         self.state.config["clients"] = dataclasses.asdict(clients) | {"sha256": fingerprint(self.images)}
         self.tally: dict[int, dict[str, float]] = {}
