@@ -15,7 +15,7 @@ THRESHOLDS = ["noise", "constant", "schedule", "quantile"]
 def batches(draw):
     """Samples of one of several shapes, their classes, and how many classes there are."""
     n, classes = draw(st.integers(1, 12)), draw(st.sampled_from([1, 3, 8, 600]))
-    latent = draw(st.sampled_from([(1,), (4,), (3, 1, 1), (2, 2, 3), (8, 2, 3)]))
+    latent = draw(st.sampled_from([(1,), (4,), (3, 2), (3, 1, 1), (2, 2, 3), (8, 2, 3)]))
     generator = torch.Generator().manual_seed(draw(st.integers(0, 9999)))
     z = torch.randn(n, *latent, generator=generator, dtype=torch.double) * draw(st.sampled_from([1e-3, 1.0, 30.0]))
     if draw(st.booleans()):

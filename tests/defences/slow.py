@@ -19,9 +19,9 @@ def slow_total(batch, losses):
 
 
 def slow_positions(one):
-    """A sample's positions, row by row; a vector is one position."""
-    if one.ndim == 1:
-        return [one]
+    """A sample's positions, row by row; tokens are positions, and a vector is one."""
+    if one.ndim < 3:
+        return [one] if one.ndim == 1 else list(one)
     return [one[:, i, j] for i in range(one.shape[1]) for j in range(one.shape[2])]
 
 
@@ -29,7 +29,7 @@ def slow_tokens(tokenise, kind, one):
     """A sample's tokens."""
     places = slow_positions(one)
     if kind == "flat":
-        return [torch.stack([place[c] for c in range(len(one)) for place in places])]
+        return [torch.stack(list(one.flatten()))]
     if kind == "pooled":
         return [sum(places) / len(places)]
     if kind == "project":

@@ -6,7 +6,7 @@ import torch
 from attcem.layers import TOKENS, WIDEST
 from tests.defences.slow import slow_tokens
 
-LATENTS = [(1,), (4,), (3, 1, 1), (8, 2, 3)]
+LATENTS = [(1,), (4,), (5, 3), (3, 1, 1), (8, 2, 3)]
 
 
 @pytest.mark.parametrize("latent", LATENTS, ids=str)

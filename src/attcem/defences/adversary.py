@@ -63,9 +63,9 @@ def adam_step(
     return -lr * first / (1 - keep[0] ** step) / spread, first, second
 
 
-def standardised(z: Float[Tensor, "b c *places"]) -> Float[Tensor, "b c *places"]:
-    """(z − mean) / √(var + 1e-5) of every channel in this batch: an encoder gains nothing by scaling its latent."""
-    over = [0, *range(2, z.ndim)]
+def standardised(z: Released) -> Released:
+    """(z − mean) / √(var + 1e-5) of every channel of a map, or of every number: an encoder gains nothing by scaling."""
+    over = [0, 2, 3] if z.ndim == 4 else [0]
     centred = z - z.mean(over, keepdim=True)
     return centred / (centred.square().mean(over, keepdim=True) + 1e-5).sqrt()
 

@@ -12,7 +12,7 @@ from attcem.defences.assignments import ASSIGNMENTS
 from attcem.defences.base import NOISE
 from attcem.defences.memory import MomentMemory
 from attcem.defences.surrogate import Attentive, Insight, Part, estimable
-from attcem.layers import TOKENS
+from attcem.layers import TOKENS, features
 from attcem.maths import (
     Moments,
     covariance,
@@ -124,9 +124,9 @@ class Bound(Attentive):
 
     def build(self, latent: tuple[int, ...]) -> None:
         """The assignment for these tokens, and a memory where one is asked for."""
-        if self.cov == "channel" and latent[0] > MOST_CHANNELS:
+        if self.cov == "channel" and features(latent) > MOST_CHANNELS:
             raise ValueError(
-                f'cov="channel" is for at most {MOST_CHANNELS} channels, and this latent has {latent[0]}: '
+                f'cov="channel" is for at most {MOST_CHANNELS} channels, and this latent has {features(latent)}: '
                 'use cov="gram" or "diag", or a bottleneck'
             )
         super().build(latent)

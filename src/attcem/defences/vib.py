@@ -22,7 +22,7 @@ class VIB(Defence):
     """Adds noise of a learned size to every channel, and penalises what still gets through.
 
     z = ẑ + e^s ⊙ ε, ε ~ N(0, I);  L = KL( N(ẑ, e^{2s}) ‖ N(0, I) ) in nats per dimension, on average never below
-    I(x;z) per dimension (Alemi et al. 2017). One s for each channel of a spatial latent, for each entry of a flat one.
+    I(x;z) per dimension (Alemi et al. 2017). One s for each channel of a map, for each entry of tokens or a vector.
     What is released has this very noise, so s lowers the penalty only by hiding more; task and penalty pull at s with
     the weights that they have in the encoder.
 
@@ -45,7 +45,7 @@ class VIB(Defence):
 
     def setup(self, *, latent: Sequence[int], classes: int, sigma: float) -> None:
         """The same deviation everywhere, to begin with."""
-        shape = (latent[0], *(1 for _ in latent[1:]))
+        shape = (latent[0], 1, 1) if len(latent) == 3 else tuple(latent)
         self.log_deviation = nn.Parameter(torch.full(shape, math.log(self.start)))
 
     @property

@@ -3,7 +3,7 @@
 from attcem.layers.gated_cross_attention import GatedCrossAttention
 from attcem.layers.gated_pooling import GatedAttentionPooling, GatedScores
 from attcem.layers.slot_attention import SlotAttention
-from attcem.layers.tokens import TOKENS, WIDEST, Tokens
+from attcem.layers.tokens import TOKENS, WIDEST, Tokens, features
 
 __all__ = [
     "TOKENS",
@@ -13,4 +13,5 @@ __all__ = [
     "GatedScores",
     "SlotAttention",
     "Tokens",
+    "features",
 ]

@@ -12,6 +12,18 @@ WIDEST = 4096
 """Attention has weights in proportion to the square of its tokens' width: beyond this they would dwarf the network."""
 
 
+def features(latent: Sequence[int]) -> int:
+    """Numbers at each position of a map [c h w], in each token of a set [n d], or in a vector [d]."""
+    return latent[1] if len(latent) == 2 else latent[0]
+
+
+def positions(z: Float[Tensor, " b *latent"]) -> Float[Tensor, "b t d"]:
+    """The positions of a map, the tokens of a set, or a vector as the only one."""
+    if z.ndim == 4:
+        return z.flatten(2).transpose(1, 2)
+    return z if z.ndim == 3 else z.unsqueeze(1)
+
+
 class Tokens(nn.Module):
     """A way to see a latent [b *latent] as tokens [b t width]."""
 
@@ -34,15 +46,15 @@ class Flat(Tokens):
 
 
 class Spatial(Tokens):
-    """Every position is a token: [b H·W C]; a latent without positions is one token."""
+    """Every position is a token: [b H·W C]; tokens stay what they are, and a vector is one token."""
 
     def __init__(self, latent: Sequence[int], width: int) -> None:
         super().__init__(latent, width)
-        self.width = latent[0]
+        self.width = features(latent)
 
     def forward(self, z: Float[Tensor, " b *latent"]) -> Float[Tensor, "b t d"]:
         """Positions side by side."""
-        return z.flatten(2).transpose(1, 2) if z.ndim > 2 else z.unsqueeze(1)
+        return positions(z)
 
 
 class Pooled(Tokens):
@@ -50,11 +62,11 @@ class Pooled(Tokens):
 
     def __init__(self, latent: Sequence[int], width: int) -> None:
         super().__init__(latent, width)
-        self.width = latent[0]
+        self.width = features(latent)
 
     def forward(self, z: Float[Tensor, " b *latent"]) -> Float[Tensor, "b 1 d"]:
         """Where something is no longer counts, only how much of it there is."""
-        return (z.flatten(2).mean(2) if z.ndim > 2 else z).unsqueeze(1)
+        return positions(z).mean(1, keepdim=True)
 
 
 class Project(Tokens):
@@ -63,12 +75,11 @@ class Project(Tokens):
     def __init__(self, latent: Sequence[int], width: int) -> None:
         super().__init__(latent, width)
         self.width = width
-        self.positions = Spatial(latent, width)
-        self.map = nn.Linear(latent[0], width)
+        self.map = nn.Linear(features(latent), width)
 
     def forward(self, z: Float[Tensor, " b *latent"]) -> Float[Tensor, "b t d"]:
         """Positions side by side, as many features as asked for."""
-        return self.map(self.positions(z))
+        return self.map(positions(z))
 
 
 TOKENS: dict[str, type[Tokens]] = {"flat": Flat, "spatial": Spatial, "pooled": Pooled, "project": Project}

@@ -65,8 +65,8 @@ def diagonal(z: Latent, group: Int64[Tensor, " f"], groups: int, part: Parts, si
 
 
 def channel(z: Latent, group: Int64[Tensor, " f"], groups: int, part: Parts, sigma: float) -> Fitted:
-    """Channels along their principal axes, the same at every position, and every position by itself."""
-    tokens, found = z.flatten(2).transpose(1, 2), len(part.axes)
+    """Channels along their principal axes, the same at every position, or token, and every one of these by itself."""
+    tokens, found = z if z.ndim == 3 else z.flatten(2).transpose(1, 2), len(part.axes)
     axes = principal_axes(tokens[part.axes], group[:found], groups, alike=True)
     return fit(along(tokens[part.spread], axes), group[found:], groups), along(tokens[part.judge], axes)
 
@@ -92,7 +92,7 @@ COVARIANCES: dict[str, Callable[[Latent, Int64[Tensor, " f"], int, Parts, float]
 
 def left_out(latent: tuple[int, ...]) -> dict[str, str]:
     """Which covariances a latent of this shape has no use or no time for, and why."""
-    size, channels = math.prod(latent), latent[0]
+    size, channels = math.prod(latent), latent[1] if len(latent) == 2 else latent[0]
     reasons = {}
     if len(latent) == 1:
         reasons["channel"] = "the latent has no positions: gram says the same"
