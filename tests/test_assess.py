@@ -67,6 +67,7 @@ def test_the_result_survives_the_disk(audited, trained, tmp_path):
     assert audited.per_image["decoder_small/mse"].shape == (60,)
     assert audited.worst.mse == pytest.approx(audited.per_image["worst/mse"].mean())
     assert audited.cost["bytes"] == 8 * 7 * 7 * 4 and audited.history == trained.record.history
+    assert audited.strengths == {"noise": "sigma"}
     assert "decoder_small" in audited.report(tmp_path / "page.html").read_text()
 
 

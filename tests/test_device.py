@@ -6,11 +6,11 @@ import sys
 import pytest
 
 from attcem import side_by_side
-from attcem.claim import claim, settings_text
 from attcem.cli import build_parser, main
 from attcem.config import AuditConfig, Experiment
 from attcem.device import find_device
 from attcem.experiment import run, run_folder
+from attcem.folders import check_folder, settings_text
 from attcem.options import DEVICE
 from attcem.sweep.grid import read_sweep
 from attcem.tune import read_search
@@ -32,9 +32,11 @@ def test_every_command_that_computes_takes_the_same_option(name):
     assert option.help == DEVICE and option.default in (None, "auto")
 
 
-def test_the_help_of_run_says_the_same(capsys):
-    assert main(["run", "--help"]) == 0
-    assert f"--device D  {DEVICE}" in capsys.readouterr().out
+def test_the_help_of_run_also_lists_every_setting(capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["run", "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert end.value.code == 0 and f"--device DEVICE {DEVICE}" in said and "--train.device DEVICE" in said
 
 
 @pytest.mark.parametrize("device", ["cuda:77", "nowhere", "meta"])
@@ -88,9 +90,9 @@ def test_helpers_are_sent_to_the_same_place(begun, monkeypatch, capsys):
 
 def test_a_run_is_the_same_on_every_device(begun):
     assert run_folder(Experiment().on("cuda")) == run_folder(Experiment())
-    claim(begun, Experiment().on("cpu"), resume=True)
+    check_folder(begun, Experiment().on("cpu"), resume=True)
     with pytest.raises(ValueError, match="other settings"):
-        claim(begun, Experiment(seed=1), resume=True)
+        check_folder(begun, Experiment(seed=1), resume=True)
 
 
 def test_a_wrong_device_leaves_no_run_behind(tmp_path):

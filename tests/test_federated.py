@@ -10,10 +10,10 @@ from attcem.assess.clients import by_client, class_means, client_flags, mixed
 from attcem.cli import main
 from attcem.config import ClientsConfig
 from attcem.configfile import parse_experiment
-from attcem.data.clients import deal
+from attcem.data.clients import deal_clients
 from attcem.defences import Defence, Noise
 from attcem.experiment import load_clients, load_run, run_folder
-from attcem.report.clients import client_table
+from attcem.report.tables import client_table
 from attcem.threat import build_view
 from attcem.types import Result
 from tests.report.made import make_result
@@ -62,7 +62,7 @@ def test_five_unlike_clients_are_trained_audited_and_told_apart(finished):
 def test_a_clients_score_is_that_of_its_classes_picture_by_picture(finished):
     result, trained = Result.load(finished), load_run(finished)
     experiment = parse_experiment([str(finished / "config.yaml")])
-    images = deal(trained[2], experiment.clients)
+    images = deal_clients(trained[2], experiment.clients)
     _, truth = build_view(*trained, images=40, seed=0, threat="white_box")
     for client, own in zip(result.clients, images, strict=True):
         worst, weight = 0.0, 0.0
@@ -169,9 +169,7 @@ def test_the_table_shows_a_dash_for_a_client_whose_classes_were_not_attacked():
     known = {"client": 0, "images": 8, "classes": {"a": 2, "b": 6}, "accuracy": 0.5, "worst": {"mse": 0.02},
              "mean_image_mse": 0.08, "covered": 1.0}  # fmt: skip
     run.clients = [known, known | {"client": 3, "worst": {"mse": None}, "mean_image_mse": None, "accuracy": None}]
-    first, second = client_table(run)
-    assert first.name == "client 0" and first.mostly.startswith("b 75") and first.cells[:4] == [
-        "8", "0.500", "0.0200", "0.0800",
-    ]  # fmt: skip
-    assert first.cells[4].startswith("75") and second.cells[1:5] == ["–"] * 4
-    assert second.name == "client 3"
+    first, second = client_table(run).lines
+    assert first[0] == "client 0" and first[1].startswith("b 75") and first[2:6] == ["8", "0.500", "0.0200", "0.0800"]
+    assert first[6].startswith("75") and second[3:7] == ["–"] * 4
+    assert second[0] == "client 3"

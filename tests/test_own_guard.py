@@ -10,9 +10,9 @@ import yaml
 from torch import nn
 
 from attcem import Defence, Experiment, Noise, load_run, run
-from attcem.claim import claim, settings_text
 from attcem.cli import main
 from attcem.config import AuditConfig, DataConfig, ModelConfig, TrainConfig
+from attcem.folders import check_folder, settings_text
 
 
 class Gain(Defence):
@@ -77,14 +77,14 @@ def test_a_run_is_resumed_whichever_way_its_chain_is_written(tmp_path):
     written = Experiment(defence=[{"noise": {"sigma": 0.1}}, "topk"])
     older = yaml.safe_load(settings_text(written)) | {"defence": {"noise": {"sigma": 0.1}, "topk": {}}}
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(older, sort_keys=False))
-    claim(tmp_path, written, resume=True)
+    check_folder(tmp_path, written, resume=True)
     with pytest.raises(ValueError, match="other settings"):
-        claim(tmp_path, Experiment(defence=["topk"]), resume=True)
+        check_folder(tmp_path, Experiment(defence=["topk"]), resume=True)
 
 
 def test_a_run_is_resumed_though_its_file_leaves_options_to_their_defaults(tmp_path):
     short = Experiment(defence=[{"bound": {"lam": 3}}, {"noise": {}}])
     (tmp_path / "config.yaml").write_text(settings_text(short))
-    claim(tmp_path, short, resume=True)
+    check_folder(tmp_path, short, resume=True)
     with pytest.raises(ValueError, match="other settings"):
-        claim(tmp_path, Experiment(defence=[{"bound": {"lam": 4}}, {"noise": {}}]), resume=True)
+        check_folder(tmp_path, Experiment(defence=[{"bound": {"lam": 4}}, {"noise": {}}]), resume=True)

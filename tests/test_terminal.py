@@ -96,7 +96,8 @@ def test_the_name_of_a_folder_reaches_the_terminal_written_out(words, evil, caps
 def test_what_a_result_says_does_not_steer_either(form, tmp_path, capsys):
     for number, (strength, accuracy) in enumerate(((1, 0.8), (2, 0.7))):
         made(noise(strength), accuracy, 0.03, flags=(EVIL,)).save(tmp_path / f"noise-{number}")
-        made(bound(strength, assign=EVIL), accuracy, 0.04).save(tmp_path / f"bound-{number}")
+        for assign in (EVIL, "slot"):
+            made(bound(strength, assign=assign), accuracy, 0.04).save(tmp_path / f"bound-{number}-{len(assign)}")
     assert main(["compare", str(tmp_path), "--format", form]) == 0
     printed = capsys.readouterr().out
     assert "名字" in printed and not steers(printed)

@@ -79,12 +79,12 @@ def test_the_device_goes_when_its_oracle_does(network, small):
     from attcem import threat
 
     gc.collect()
-    before = len(threat._BEHIND)
+    before = len(threat._SEALED)
     view, _ = build_view(network, Undefended(), small, images=5)
-    assert len(threat._BEHIND) > before
+    assert len(threat._SEALED) > before
     del view
     gc.collect()
-    assert len(threat._BEHIND) == before
+    assert len(threat._SEALED) == before
 
 
 def test_asking_for_more_images_than_there_are_gives_all(network, small):

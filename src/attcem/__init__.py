@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from attcem.experiment import load_run, run
     from attcem.models import BACKBONES, Split
     from attcem.models.split import split
+    from attcem.report import write_report
     from attcem.train import evaluate, fit
     from attcem.types import Batch, Images, Result, View
 
@@ -29,6 +30,7 @@ _HOMES = {
     "attcem.defences": ["DEFENCES", "Chain", "Defence", "Guard", "Noise", "create_defence"],
     "attcem.experiment": ["load_run", "run"],
     "attcem.models": ["BACKBONES", "Split", "split"],
+    "attcem.report": ["write_report"],
     "attcem.train": ["evaluate", "fit"],
     "attcem.types": ["Batch", "Images", "Result", "View"],
 }
@@ -60,6 +62,7 @@ __all__ = [
     "make_data",
     "run",
     "split",
+    "write_report",
 ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
@@ -113,13 +114,10 @@ class TrainConfig:
     tensorboard: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"train.{name} must be at least 1, not {getattr(self, name)}")
-        if self.ramp < 0:
-            raise ValueError(f"train.ramp must be zero or positive, not {self.ramp}")
-        if self.lr is not None and not self.lr > 0:
-            raise ValueError(f"train.lr must be positive, not {self.lr}")
+        require(self.epochs >= 1, f"train.epochs must be at least 1, not {self.epochs}")
+        require(self.batch >= 1, f"train.batch must be at least 1, not {self.batch}")
+        require(not self.ramp < 0, f"train.ramp must be zero or positive, not {self.ramp}")
+        require(self.lr is None or self.lr > 0, f"train.lr must be positive, not {self.lr}")
 
 
 @dataclass(frozen=True)
@@ -143,18 +141,16 @@ class ClientsConfig:
     attacker: int | None = None
 
     def __post_init__(self) -> None:
-        if self.count < 1:
-            raise ValueError(f"clients.count must be at least 1, not {self.count}")
-        if not 0.01 <= self.alpha < float("inf"):
-            raise ValueError(
-                f"clients.alpha must be at least 0.01, not {self.alpha}: try 0.5, or 100 for clients alike"
-            )
-        if not 0 < self.sampled <= 1:
-            raise ValueError(f"clients.sampled must be a share above 0, at most 1, not {self.sampled}: try 0.5")
-        if self.attacker is not None and self.count < 2:
-            raise ValueError("clients.attacker needs somebody to attack: give clients.count of 2 or more")
-        if self.attacker is not None and not 0 <= self.attacker < self.count:
-            raise ValueError(f"clients.attacker={self.attacker} is no client: give one from 0 to {self.count - 1}")
+        attacker, last = self.attacker, self.count - 1
+        require(self.count >= 1, f"clients.count must be at least 1, not {self.count}")
+        wide = 0.01 <= self.alpha < math.inf
+        require(wide, f"clients.alpha must be at least 0.01, not {self.alpha}: try 0.5, or 100 for clients alike")
+        require(
+            0 < self.sampled <= 1, f"clients.sampled must be a share above 0, at most 1, not {self.sampled}: try 0.5"
+        )
+        if attacker is not None:
+            require(last > 0, "clients.attacker needs somebody to attack: give clients.count of 2 or more")
+            require(0 <= attacker <= last, f"clients.attacker={attacker} is no client: give one from 0 to {last}")
 
 
 @dataclass(frozen=True)
@@ -174,8 +170,7 @@ class AuditConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.images < 1:
-            raise ValueError(f"audit.images must be at least 1, not {self.images}")
+        require(self.images >= 1, f"audit.images must be at least 1, not {self.images}")
 
 
 @dataclass(frozen=True)
@@ -212,6 +207,12 @@ class Experiment:
         if self.clients.count == 1:  # its folder and file are those that it had before there were clients
             del settings["clients"]
         return settings
+
+
+def require(holds: bool, otherwise: str) -> None:
+    """Raise a ValueError with this message where a condition does not hold."""
+    if not holds:
+        raise ValueError(otherwise)
 
 
 def with_options(config: C, options: dict[str, Any]) -> C:

@@ -14,6 +14,11 @@ PART = ".attcem.part"
 """How the name of a half-written file ends; whoever writes it holds it."""
 
 
+def default_root() -> Path:
+    """Where data sets are kept: the environment's ATTCEM_DATA, or ~/.cache/attcem."""
+    return Path(os.environ.get("ATTCEM_DATA") or "~/.cache/attcem").expanduser()
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
     """A file to write that takes the path's place at the end: a reader, or a crash, sees the old or the new, whole."""

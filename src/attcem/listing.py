@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +22,9 @@ def sentence(entry: Any) -> str:
     return getattr(entry, "about", None) or (inspect.getdoc(entry) or "").partition("\n")[0]
 
 
-def from_table(room: str, table: str) -> Callable[[], dict[str, str]]:
-    """A list that reads a room's table when it is asked for."""
-
-    def read() -> dict[str, str]:
-        module = __import__(f"attcem.{room}", fromlist=[table])
-        return {name: sentence(entry) for name, entry in getattr(module, table).items()}
-
-    return read
+def table(room: str, name: str) -> dict[str, str]:
+    """The entries of a room's table."""
+    return {key: sentence(entry) for key, entry in getattr(import_module(f"attcem.{room}"), name).items()}
 
 
 def suites() -> dict[str, str]:
@@ -38,7 +35,7 @@ def suites() -> dict[str, str]:
 
 
 def yaml_paths() -> dict[str, Path]:
-    """Name → file of what comes with the package, or with the checkout it runs from."""
+    """Name → file of the presets in the package, or in the checkout it runs from."""
     here = Path(__file__).parent
     folder = here / "presets" if (here / "presets").exists() else here.parents[1] / "experiments"
     return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
@@ -75,11 +72,11 @@ def first_lines(paths: Mapping[str, Path]) -> dict[str, str]:
 
 
 LISTS: Mapping[str, Callable[[], dict[str, str]]] = {
-    "defences": from_table("defences", "DEFENCES"),
-    "attacks": from_table("attacks", "ATTACKS"),
-    "data": from_table("data", "DATASETS"),
-    "backbones": from_table("models", "BACKBONES"),
-    "recipes": from_table("train", "RECIPES"),
+    "defences": partial(table, "defences", "DEFENCES"),
+    "attacks": partial(table, "attacks", "ATTACKS"),
+    "data": partial(table, "data", "DATASETS"),
+    "backbones": partial(table, "models", "BACKBONES"),
+    "recipes": partial(table, "train", "RECIPES"),
     "suites": suites,
     "presets": lambda: first_lines(preset_paths()),
     "sweeps": lambda: first_lines(sweep_paths()),

@@ -1,4 +1,4 @@
-"""Files that one process holds at a time: the kernel lets go of them when that process ends, however it ends."""
+"""Files that one process locks at a time; the kernel unlocks them when that process ends, however it ends."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import IO, Any
 
 WITHOUT_LOCKS = (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK)
-"""What a file system says that knows no locks: there, nobody can be kept out."""
+"""Errors of a file system without locks: there, nobody can be kept out."""
 
 
 def lock(file: IO, *, wait: bool = False) -> bool:
-    """Hold an open file until it is closed; False where somebody else holds it."""
+    """Lock an open file until it is closed; False if somebody else has locked it."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError:
@@ -34,7 +34,7 @@ def is_still(path: Path, file: IO) -> bool:
 
 @contextmanager
 def held(path: Path, mode: str = "r+", *, wait: bool = False) -> Iterator[IO[Any] | None]:
-    """A file, made where there is none and held until the end; None where somebody else holds it."""
+    """A file, created if missing and locked until the end; None if somebody else has locked it."""
     while True:
         path.parent.mkdir(parents=True, exist_ok=True)
         with open(path, mode, opener=make_or_open) as file:
@@ -57,7 +57,7 @@ def make_or_open(path: str, flags: int) -> int:
 
 @contextmanager
 def only_one(path: Path, work: str, advice: str, *, wait: bool = False) -> Iterator[None]:
-    """Hold a file for some work in its folder, or raise an error that names who is at it."""
+    """Lock a file for some work in its folder, or raise an error that names the process at work."""
     folder = path.parent
     with ExitStack() as stack:
         try:

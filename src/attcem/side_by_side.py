@@ -25,11 +25,10 @@ HELPER = [sys.executable, "-m", "attcem.side_by_side"]
 def side_by_side(
     folder: Path, config: AuditConfig, jobs: int | None = None, *, device: str = "auto", progress: bool = True
 ) -> None:
-    """Let several processes attack a run, and return when none has anything left to do; a single one is not worth it.
+    """Let several processes attack a run, and return when nothing is left to do; for one process, do nothing.
 
-    There are as many as the suite keeps busy, if their number is not given. What they finish lies in the run's folder,
-    where the audit finds it. An attack whose process died is missing there, and so is left to the audit: it fails there
-    with its reason, or is done after all.
+    If `jobs` is not given, as many are started as the suite keeps busy. What they finish is kept in the run's folder,
+    where the audit finds it. If a process dies, the audit does its attack again, and reports the reason if that fails.
     """
     from attcem.assess.share import jobs_worth
 
@@ -68,22 +67,23 @@ def attacks_of(config: AuditConfig) -> dict[str, Attack]:
 
 
 def relay(mark: str, lines: IO[str], shown: bool) -> None:
-    """Pass on what a process says; once this end is closed, its next word ends it."""
+    """Pass on what a process prints; once this end is closed, the next line it prints ends it."""
     for line in lines:
         say(mark + line.rstrip(), shown=shown)
 
 
 def help_out(folder: Path, config: AuditConfig, processes: int, device: str) -> None:
-    """As one of several processes, attack a run as the audit would, with what no other has taken."""
+    """As one of several processes, do those attacks of the audit that no other has taken."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group: who started this one decides
     import torch
 
     from attcem.assess import observe, take_part
     from attcem.assess.finished import Finished
-    from attcem.experiment import attacked, load_run, read_experiment
+    from attcem.experiment import as_attacked, read_experiment, restore_run
 
-    model, guard, data = load_run(folder, device=device)
-    data, _ = attacked(read_experiment(folder), data)
+    experiment = read_experiment(folder)
+    model, guard, data = restore_run(folder, experiment, device=device)
+    data, _ = as_attacked(experiment, data)
     with torch.random.fork_rng():
         _, view, _ = observe(model, guard, data, config)
         kept = Finished(folder / "audit", view, config.seed)

@@ -18,6 +18,15 @@ def tell(*lines: object, file: TextIO | None = None) -> None:
 
 
 @contextmanager
+def interruptible(advice: str) -> Iterator[None]:
+    """Tell somebody who presses Ctrl-C how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(advice) from None
+
+
+@contextmanager
 def allow_closed_pipe() -> Iterator[None]:
     """End quietly when nobody reads on, as in `attcem list | head`."""
     try:

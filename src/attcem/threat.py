@@ -19,10 +19,10 @@ from attcem.models import Split
 from attcem.naming import look_up
 from attcem.types import Device, Images, Latent, Released, View
 
-_BEHIND: WeakKeyDictionary[Hatch, tuple[Any, ...]] = WeakKeyDictionary()
+_SEALED: WeakKeyDictionary[Sealed, tuple[Any, ...]] = WeakKeyDictionary()
 
 
-class Hatch:
+class Sealed:
     """Something an attacker can use but not open: what it needs is looked up, not held.
 
     Whoever walks over a View's attributes never meets a weight or a private latent.
@@ -31,10 +31,10 @@ class Hatch:
     __slots__ = ("__weakref__",)
 
     def __init__(self, *behind: Any) -> None:
-        _BEHIND[self] = behind
+        _SEALED[self] = behind
 
 
-class Oracle(Hatch):
+class Oracle(Sealed):
     """The device as a black box: images in, what it would send out, with fresh noise at every query."""
 
     __slots__ = ()
@@ -42,17 +42,17 @@ class Oracle(Hatch):
     @torch.no_grad()
     def __call__(self, x: Float[Tensor, "b c h w"], repeats: int = 1) -> Released:
         """What the device sends for these images, averaged over so many queries of each."""
-        (device,) = _BEHIND[self]
+        (device,) = _SEALED[self]
         return averaged(device.release, device.encode(x), repeats)
 
     @torch.no_grad()
     def record(self, batches: Iterable[Float[Tensor, "b c h w"]]) -> Recording:
         """Images that will be queried often: encoded once, released afresh each time."""
-        (device,) = _BEHIND[self]
+        (device,) = _SEALED[self]
         return Recording(device, torch.cat([device.encode(x) for x in batches]))
 
 
-class Recording(Hatch):
+class Recording(Sealed):
     """Images that the device has encoded once; a draw of them equals a query, without the cost of the encoder."""
 
     __slots__ = ()
@@ -60,11 +60,11 @@ class Recording(Hatch):
     @torch.no_grad()
     def __call__(self, index: Int64[Tensor, " b"], repeats: int = 1) -> Released:
         """What the device sends for some of the images, averaged over so many queries of each."""
-        device, latents = _BEHIND[self]
+        device, latents = _SEALED[self]
         return averaged(device.release, latents[index], repeats)
 
 
-class Resend(Hatch):
+class Resend(Sealed):
     """The device sends the attacked images once more: same pictures, fresh noise."""
 
     __slots__ = ()
@@ -72,18 +72,18 @@ class Resend(Hatch):
     @torch.no_grad()
     def __call__(self, most: int) -> Released:
         """A second look at the first so many targets."""
-        device, latents = _BEHIND[self]
+        device, latents = _SEALED[self]
         return device.release(latents[:most])
 
 
-class Cloud(Hatch):
+class Cloud(Sealed):
     """The cloud half, which the attacker runs: logits, differentiable in the latent."""
 
     __slots__ = ()
 
     def __call__(self, released: Released) -> Float[Tensor, "b classes"]:
         """Logits of what was sent."""
-        (decoder,) = _BEHIND[self]
+        (decoder,) = _SEALED[self]
         return decoder(released)
 
 

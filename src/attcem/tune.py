@@ -13,6 +13,7 @@ from attcem.config import Experiment
 from attcem.configfile import UsageError, as_arguments, parse_experiment
 from attcem.experiment import run_folder, validate
 from attcem.locks import held
+from attcem.parts import make_guard
 from attcem.progress import say
 from attcem.workplace import working_in
 
@@ -29,7 +30,7 @@ class Search:
     base: Sequence[str]
     space: Mapping[str, BaseDistribution]
     device: str | None = None
-    """Where trials are made, which is no part of the question."""
+    """Where trials are computed; it is no part of what is searched."""
 
     def experiment(self, values: Mapping[str, Any]) -> Experiment:
         """The experiment with these values."""
@@ -57,7 +58,7 @@ def read_search(
         if not values:
             raise UsageError(f"--choice {key} needs values, as in --choice model.activation tanh sigmoid")
         for value in values:
-            parse_experiment([*base, f"--{key}={value}"])
+            check_value(base, key, value)
         space[key] = CategoricalDistribution(values)
     for given, log in ((ranges, False), (log_ranges, True)):
         space |= {key: distribution(base, key, low, high, log=log) for key, low, high in given}
@@ -66,12 +67,17 @@ def read_search(
     return Search(base, space, device)
 
 
+def check_value(base: Sequence[str], key: str, value: object) -> None:
+    """Raise on a value with which nothing can be run."""
+    make_guard(parse_experiment([*base, f"--{key}={value}"]))
+
+
 def distribution(base: Sequence[str], key: str, low: str, high: str, *, log: bool) -> BaseDistribution:
-    """A range of fractions, or of whole numbers where the setting takes no others."""
+    """A range of fractions, or of whole numbers if the setting takes only these."""
     from optuna.distributions import FloatDistribution, IntDistribution
 
     for end in (low, high):
-        parse_experiment([*base, f"--{key}={end}"])
+        check_value(base, key, end)
     try:
         first, last = float(low), float(high)
     except ValueError:
@@ -79,38 +85,38 @@ def distribution(base: Sequence[str], key: str, low: str, high: str, *, log: boo
     if not first < last or (log and first <= 0):
         raise UsageError(f"the range of {key} must rise{' from above zero' if log else ''}, not from {low} to {high}")
     try:
-        parse_experiment([*base, f"--{key}={first + 0.37 * (last - first) + 1e-3}"])
+        check_value(base, key, first + 0.37 * (last - first) + 1e-3)
     except UsageError:
         return IntDistribution(int(low), int(high), log=log)
     return FloatDistribution(first, last, log=log)
 
 
 def tune(search: Search, out: Path, trials: int, *, seed: int = 0, progress: bool = True) -> Study:
-    """Try settings until the study has so many trials, those of other processes included; then tell what was found.
+    """Try settings until the study has `trials` trials, including those of other processes.
 
-    A trial is trained in a folder named by its settings: one whose process died is tried again from its last epoch.
+    A trial is trained in a folder named by its settings; if its process dies, it is resumed from its last epoch.
     """
     study = open_study(search, out, seed)
     while True:
-        with contextlib.ExitStack() as held:
-            with turn(out):
-                adopt(study, search, out)
+        with contextlib.ExitStack() as stack:
+            with one_at_a_time(out):
+                requeue_abandoned(study, search, out)
                 if sum(map(counts, study.trials)) >= trials:
                     return study
                 trial = study.ask(dict(search.space))
                 experiment = search.experiment(trial.params)
                 folder = out / run_folder(experiment)
-                held.enter_context(working_in(folder))
-            say(f"trial {trial.number}: {told(trial.params)}", shown=progress)
-            attempt(study, trial, experiment, folder, progress)
+                stack.enter_context(working_in(folder))
+            say(f"trial {trial.number}: {in_words(trial.params)}", shown=progress)
+            do_trial(study, trial, experiment, folder, progress)
 
 
 def counts(trial: FrozenTrial) -> bool:
-    """Whether a trial is at work or settled; one that was abandoned is tried again, and counts then."""
+    """Whether a trial is running or finished; an abandoned one is queued again, and counts then."""
     return trial.state.name in ("RUNNING", "COMPLETE") or "cause" in trial.user_attrs
 
 
-def attempt(study: Study, trial: Trial, experiment: Experiment, folder: Path, progress: bool) -> None:
+def do_trial(study: Study, trial: Trial, experiment: Experiment, folder: Path, progress: bool) -> None:
     """One trial; settings that cannot be trained are a trial that failed."""
     from optuna.trial import TrialState
 
@@ -126,14 +132,14 @@ def attempt(study: Study, trial: Trial, experiment: Experiment, folder: Path, pr
 
 
 def open_study(search: Search, out: Path, seed: int) -> Study:
-    """The study in a folder, new or as it stands; one of another search is refused."""
+    """The study in a folder, new or continued; a study of another search is an error."""
     import optuna
     from optuna.storages import JournalStorage
     from optuna.storages.journal import JournalFileBackend
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     out.mkdir(parents=True, exist_ok=True)
-    with turn(out):
+    with one_at_a_time(out):
         study = optuna.create_study(
             storage=JournalStorage(JournalFileBackend(str(out / "study.journal"))),
             study_name="attcem",
@@ -148,13 +154,13 @@ def open_study(search: Search, out: Path, seed: int) -> Study:
     return study
 
 
-def turn(out: Path) -> contextlib.AbstractContextManager[object]:
-    """One process at a time: between choosing a trial and holding its folder nobody may take it for abandoned."""
+def one_at_a_time(out: Path) -> contextlib.AbstractContextManager[object]:
+    """One process at a time: between choosing a trial and locking its folder, it would look abandoned to others."""
     return held(out / ".turn.lock", wait=True)
 
 
-def adopt(study: Study, search: Search, out: Path) -> None:
-    """Queue again every trial that runs in no process any more."""
+def requeue_abandoned(study: Study, search: Search, out: Path) -> None:
+    """Queue every trial again whose process has ended."""
     from optuna.trial import TrialState
 
     for trial in study.get_trials(states=[TrialState.RUNNING]):
@@ -163,7 +169,7 @@ def adopt(study: Study, search: Search, out: Path) -> None:
             study.enqueue_trial(trial.params)
 
 
-def front(study: Study, at_accuracy: float | None = None) -> list[FrozenTrial]:
+def best_trials(study: Study, at_accuracy: float | None = None) -> list[FrozenTrial]:
     """Trials that no other beats in both figures, most accurate first; or the one that hides most at an accuracy."""
     best = sorted(study.best_trials, key=lambda trial: -trial.values[0])
     if at_accuracy is None:
@@ -175,7 +181,7 @@ def front(study: Study, at_accuracy: float | None = None) -> list[FrozenTrial]:
     return enough[-1:]
 
 
-def told(values: Mapping[str, Any]) -> str:
+def in_words(values: Mapping[str, Any]) -> str:
     """Values in words."""
     return ", ".join(
         f"{key}={value:.4g}" if isinstance(value, float) else f"{key}={value}" for key, value in values.items()

@@ -1,4 +1,4 @@
-"""A run's folder while somebody works in it: held by one process, free of what a killed one left half-written."""
+"""A run's folder while a process works in it: locked for others, and free of half-written files."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from attcem.locks import only_one
 
 LOCK = ".run.lock"
 LEFTOVER = re.compile(rf"\..+({re.escape(PART)}|\.(csv|json|npz|png|safetensors|yaml)\.\d+\.part)")
-"""What a killed process left half-written; one of an older version gave it no mark of its own."""
+"""Half-written files of a killed process; older versions named them without our mark."""
 
 _mine: set[tuple[Path, int]] = set()
-"""The folders that are held here, each with the thread that holds it."""
+"""The folders that this process has locked, each with the thread that did."""
 
 
 @contextmanager
 def working_in(folder: Path, *, wait: bool = False) -> Iterator[None]:
-    """Hold a run's folder, refusing or waiting for others; who holds it already may ask again.
+    """Lock a run's folder; if another process has it, raise or wait. The thread that has it may lock it again.
 
-    Nothing is left of the lock afterwards, nor of a folder that nothing was written to.
+    The lock is removed afterwards, and so is a folder to which nothing was written.
     """
     mine = folder.resolve(), threading.get_ident()
     if mine in _mine:

@@ -15,7 +15,7 @@ PROFILE = np.random.default_rng(0).uniform(-0.008, 0.008, IMAGES)
 PROFILE -= PROFILE.mean()
 """How much harder each picture is than the average one, whatever the defence."""
 TRAIN = {"epochs": 5, "ramp": 0.0}
-BOUND = "noise + bound(assign=slot)"
+BOUND = "noise + bound"
 
 
 def made(defence: Any, accuracy: float, mse: float, seed: int = 0, jitter: float = 0.0, **changes: Any) -> Result:

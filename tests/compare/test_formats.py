@@ -68,7 +68,7 @@ def test_latex_is_a_whole_table_with_the_flags_above():
     assert len(written) == 1 + len(found.rows)
     assert all(len(re.split(r"(?<!\\)&", line)) == len(columns[1]) for line in written)
     assert all(len(re.findall(r"(?<!\\)\$", line)) % 2 == 0 and line.isascii() for line in written)
-    assert r"noise + bound(assign=slot)" in written[2] and "+0.00500" in written[2] and "$<$0.001" in written[2]
+    assert r"noise + bound" in written[2] and "+0.00500" in written[2] and "$<$0.001" in written[2]
 
 
 HOSTILE = '=cmd("x")|a\n<img src=x onerror=alert(1)> [b](javascript:c) \x1b[2J'

@@ -43,7 +43,7 @@ def test_two_versions_of_a_suite_are_refused_with_what_to_type():
     runs = [made(noise(1), 0.7, 0.04), made(bound(1), 0.7, 0.04)]
     runs[0].suite, runs[1].suite = "demo-1+70d4a90d", "demo-2+0123abcd"
     with pytest.raises(
-        ValueError, match=r"attacks: demo-1\+70d4a90d and demo-2\+0123abcd\. .*attcem audit RUN --suite demo`"
+        ValueError, match=r"audit.suite: demo-1\+70d4a90d and demo-2\+0123abcd\. .*attcem audit RUN --suite demo`"
     ):
         quickly(runs, at_accuracy=0.7)
     assert len(comparison_tables(runs)) == 2, "on a page each version has a table of its own"

@@ -7,7 +7,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from attcem.config import ClientsConfig
-from attcem.data.clients import LEAST, attacked_by, deal, draw_clients, fingerprint, owners
+from attcem.data.clients import LEAST, audited_data, deal_clients, draw_clients, fingerprint, owners
 from tests.conftest import noise_images, shrink
 
 
@@ -107,18 +107,18 @@ def test_wrong_settings_name_the_fix(options, message):
 
 
 def test_a_single_client_has_all_images_in_their_order(small):
-    (images,) = deal(small, ClientsConfig(count=1, partition="dirichlet"))
+    (images,) = deal_clients(small, ClientsConfig(count=1, partition="dirichlet"))
     assert torch.equal(images.x, small.private.x) and torch.equal(images.y, small.private.y)
 
 
 def test_a_client_that_attacks_has_its_own_images_for_public_ones_and_the_draw_is_recorded(small):
     config = ClientsConfig(count=3, attacker=1)
-    clients = deal(small, config)
-    seen = attacked_by(small, clients, config)
+    clients = deal_clients(small, config)
+    seen = audited_data(small, clients, config)
     assert torch.equal(seen.public.x, clients[1].x) and torch.equal(seen.public.y, clients[1].y)
     assert seen.draw["clients"] == [len(images) for images in clients] and len(seen.draw["clients_sha256"]) == 64
     assert seen.private is small.private and seen.test is small.test
-    unattacked = attacked_by(small, clients, ClientsConfig(count=3))
+    unattacked = audited_data(small, clients, ClientsConfig(count=3))
     assert unattacked.public is small.public and unattacked.draw == seen.draw
 
 
@@ -127,7 +127,7 @@ def test_the_seed_of_the_data_decides_and_the_fingerprint_tells_deals_apart(fash
     prints = set()
     for seed in (0, 0, 1):
         data.draw["seed"] = seed
-        prints.add(fingerprint(deal(data, ClientsConfig(count=4))))
+        prints.add(fingerprint(deal_clients(data, ClientsConfig(count=4))))
     assert len(prints) == 2
     parts = [noise_images(4), noise_images(4, seed=1)]
     assert fingerprint(parts) != fingerprint(parts[::-1])

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attcem.data import duplicates
-from attcem.data.duplicates import duplicate_groups, join
+from attcem.data.duplicates import duplicate_groups, join_groups
 from attcem.data.source import Source
 
 
@@ -18,7 +18,7 @@ def test_join_agrees_with_the_closure_of_the_relation(count, pairs):
         together[first, second] = together[second, first] = True
     for _ in range(count):
         together = together @ together
-    assert join(count, pairs).tolist() == together.argmax(axis=1).tolist()
+    assert join_groups(count, pairs).tolist() == together.argmax(axis=1).tolist()
 
 
 @pytest.fixture

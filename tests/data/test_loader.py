@@ -96,6 +96,22 @@ def test_in_order_gives_everything_as_it_is():
     ]
 
 
+def test_in_order_takes_fewer_large_images_at_once():
+    large = Images(torch.zeros(45, 224, 224, 1, dtype=torch.uint8), torch.zeros(45, dtype=torch.long))
+    assert [len(y) for _, y in in_order(large)] == [20, 20, 5]
+    assert [len(y) for _, y in in_order(large, 30)] == [20, 20, 5]
+    assert not list(in_order(large[:0]))
+
+
+def test_what_does_not_fit_where_the_network_is_stays_where_it_lies():
+    images = noise_images(8)
+    little = Images(images.x, images.y, memory=images.x.nbytes - 1)
+    loader = Loader(little, 4, device="meta")
+    assert loader.x.device.type == "cpu"
+    assert {x.device.type for x, _ in loader.epoch(0)} == {"meta"}
+    assert Loader(images, 4, device="meta").x.device.type == "meta"
+
+
 @pytest.mark.parametrize(
     ("options", "named"), [({"batch": 0}, "at least 1"), ({"batch": 4, "augment": Augment(28)}, "smaller")]
 )

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attcem.configfile import typed_chain
+from attcem.configfile.chain import typed_chain
 from attcem.defences import LocalDP, Noise, build_defence
 from attcem.defences.local_dp import clipped, gaussian_delta
 from attcem.maths.draws import laplace_like

@@ -150,7 +150,7 @@ def test_a_run_is_trained_audited_and_explained_elsewhere_and_then_opened_here(f
 
 
 def test_bounds_and_stages_are_found_for_a_device_elsewhere(few):
-    guard, model = Noise(0.1), tiny(few).to(ELSEWHERE)
+    guard, model = attcem.Guard(Noise(0.1)), tiny(few).to(ELSEWHERE)
     assert promises(model, guard, few)["rate_nats"] > 0
     found = stages(shortened(ATTACKS["decoder_small"]), model, guard, few, few.test, seed=0)
     assert set(found) == {"before_bottleneck", "clean", "released"}

@@ -4,66 +4,73 @@ import io
 
 import numpy as np
 import pytest
-from PIL import Image, ImageFont
+from matplotlib.colors import to_rgba
+from PIL import Image
 
-from attcem.explain import canvas
-from attcem.explain.canvas import DENSITY, MARGIN, Canvas
-from attcem.explain.colours import BLUE, ORANGE, OTHER, amount, kinds, more_or_less
+from attcem.explain.attention import cover_of
 from attcem.explain.latent import legend_of, pca, principal
 from attcem.explain.look import Scene, Sight
-from attcem.explain.rows import chosen_rows, tinted
+from attcem.explain.sheet import (
+    AMOUNT,
+    BLUE,
+    KINDS,
+    MORE_OR_LESS,
+    ORANGE,
+    OTHER,
+    chosen_rows,
+    kinds,
+    png,
+    put_picture,
+    rows,
+    short,
+    styled,
+)
 from attcem.explain.slots import slots
+from attcem.figures import style
+
+
+@pytest.fixture(autouse=True)
+def with_style():
+    with style.styled(), styled():
+        yield
 
 
 def opened(png: bytes) -> np.ndarray:
-    return np.asarray(Image.open(io.BytesIO(png)))
+    return np.asarray(Image.open(io.BytesIO(png)).convert("RGB"))
 
 
 def test_equal_is_white_and_the_ends_are_full_colours():
-    found = more_or_less(np.array([0.0, 1 / 8, 1.0, 8.0, 1e9]))
-    np.testing.assert_array_equal(found, [BLUE, BLUE, (255, 255, 255), ORANGE, ORANGE])
+    np.testing.assert_allclose(MORE_OR_LESS([0.0, 0.5, 1.0]), [to_rgba(c) for c in (BLUE, "white", ORANGE)], atol=0.01)
 
 
 def test_more_is_darker_and_nothing_known_is_grey():
-    found = amount(np.array([0.0, 0.5, 1.0, np.nan]))
-    assert (np.diff(found[:3].sum(1).astype(int)) < 0).all()
-    np.testing.assert_array_equal(found[3], OTHER)
+    found = AMOUNT([0.0, 0.5, 1.0, np.nan])
+    assert (np.diff(found[:3].sum(1)) < 0).all()
+    np.testing.assert_allclose(found[3], to_rgba(OTHER))
 
 
 def test_ten_kinds_differ_clearly():
-    colours = kinds(np.arange(12)).astype(int)
-    apart = np.abs(colours[:10, None] - colours[None, :10]).sum(2) + 1000 * np.eye(10, dtype=int)
-    assert apart.min() > 80
-    np.testing.assert_array_equal(colours[10:], [OTHER, OTHER])
+    colours = kinds(np.arange(12))
+    apart = np.abs(colours[:10, None] - colours[None, :10]).sum(2) + 1000 * np.eye(len(KINDS))
+    assert apart.min() > 0.3
+    np.testing.assert_allclose(colours[10:], [to_rgba(OTHER)] * 2)
 
 
-def test_a_sheet_keeps_cells_and_pixels_where_they_belong():
-    sheet = Canvas(40, 20)
-    sheet.heat(0, 0, 20, 20, np.array([[(255, 0, 0), (0, 0, 255)]], np.uint8))
-    sheet.picture(20, 0, 20, np.array([[(0, 255, 0)], [(9, 9, 9)]], np.uint8))
-    drawn = opened(sheet.png())
-    assert drawn.shape == ((20 + 2 * MARGIN) * DENSITY, (40 + 2 * MARGIN) * DENSITY, 3)
-    inside = drawn[MARGIN * DENSITY : -MARGIN * DENSITY, MARGIN * DENSITY : -MARGIN * DENSITY]
-    assert tuple(inside[5, 5]) == (255, 0, 0) and tuple(inside[5, 35]) == (0, 0, 255)
-    assert tuple(inside[5, 60]) == (0, 255, 0) and tuple(inside[35, 60]) == (9, 9, 9)
+def test_a_cover_is_as_strong_as_a_position_weighs_more_or_less():
+    found = cover_of(np.array([[4.0, 0.5], [0.0, 0.0]]))
+    np.testing.assert_allclose(found[0], [to_rgba(ORANGE, 0.75), to_rgba(BLUE, 0.75)], atol=0.01)
+    assert cover_of(np.ones((2, 2)))[..., 3].max() == 0
 
 
-def test_long_names_are_shortened_and_any_alphabet_is_drawn(monkeypatch):
-    for fonts in (canvas.fonts, lambda size: [ImageFont.load_default(size)]):
-        monkeypatch.setattr(canvas, "fonts", fonts)
-        short, long = Canvas(120, 20), Canvas(120, 20)
-        short.text(0, 10, "×1.8 – σ 上衣", room=100)
-        long.text(0, 10, "W" * 80, room=60)
-        assert opened(short.png()).min() < 100
-        assert (opened(long.png())[:, (MARGIN + 62) * DENSITY :] > 240).all()
-
-
-def test_a_tint_covers_as_much_as_it_says():
-    picture = np.full((4, 4, 3), 100, np.uint8)
-    colours = np.array([[(200, 0, 0), (0, 200, 0)], [(0, 0, 200), (0, 0, 0)]], np.uint8)
-    found = tinted(picture, colours, np.array([[1.0, 0.5], [0.0, 0.0]]))
-    assert tuple(found[0, 0]) == (200, 0, 0) and tuple(found[0, 3]) == (50, 150, 50)
-    np.testing.assert_array_equal(found[2:], 100)
+def test_a_row_keeps_pixels_where_they_belong_under_any_name():
+    figure, axes = rows([short("×1.8 – σ 上衣 $x" + "W" * 80)], 40, 20)
+    put_picture(axes, 0, 0, 20, np.array([[(0, 255, 0)], [(9, 9, 9)]], np.uint8))
+    put_picture(axes, 20, 0, 20, np.full((2, 2, 3), 200, np.uint8), np.array([[(1.0, 0, 0, 1), (0, 0, 0, 0)]]))
+    drawn = opened(png(figure))
+    inside = drawn[-69:-29, -109:-29]  # 20 and 40 pixels of the page, two dots each, before the margin
+    assert tuple(inside[5, 20]) == (0, 255, 0) and tuple(inside[35, 20]) == (9, 9, 9)
+    assert tuple(inside[5, 45]) == (255, 0, 0) and tuple(inside[35, 75]) == (200, 200, 200)
+    assert drawn[:, :-110].min() < 100, "the name is written"
 
 
 def test_directions_are_those_of_the_covariance():

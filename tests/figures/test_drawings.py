@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from attcem.figures import FIGURES
+from attcem.figures.bars import bar
 from attcem.figures.group import groups_of
-from attcem.figures.pictures import best_attack, error, rows_of
+from attcem.figures.pictures import error, rows_of
 from attcem.figures.style import styled
-from attcem.figures.tradeoff import bar
 from attcem.figures.training import PANELS, measured
+from attcem.runs.leak import best_attack
 from tests.figures.made import NOISE, several, whole
 
 
@@ -112,7 +113,7 @@ def test_pictures_are_of_the_best_attack_and_of_the_same_images():
         "noise + slot",
         "mean image",
     ]
-    assert best_attack(runs[0]) == "decoder" and np.array_equal(rows[1][1], runs[0].gallery["decoder"])
+    assert best_attack(runs[0], runs[0].gallery) == "decoder" and np.array_equal(rows[1][1], runs[0].gallery["decoder"])
     picture, original = rows[1][1][0], rows[0][1][0]
     assert error(picture, original) == pytest.approx(np.mean((picture / 255.0 - original / 255.0) ** 2))
 

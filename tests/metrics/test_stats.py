@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import statistics
 
 import numpy as np
 import pytest
@@ -17,7 +16,6 @@ from attcem.metrics.stats import (
     few_seeds,
     holm,
     interpolate,
-    mean_std,
     paired_bootstrap,
     resampled_means,
     wilcoxon_signed_rank,
@@ -33,13 +31,6 @@ def table(seeds: int, images: int, seed: int = 0, between: float = 0.0) -> np.nd
         + between * rng.normal(size=(seeds, 1))
         + 0.002 * rng.normal(size=(seeds, images))
     )
-
-
-def test_mean_and_sample_deviation_are_the_textbook_ones():
-    values = [0.2, 0.5, 0.9]
-    assert mean_std(values) == pytest.approx((statistics.mean(values), statistics.stdev(values)))
-    mean, deviation = mean_std([0.3])
-    assert mean == 0.3 and math.isnan(deviation)
 
 
 def test_the_interval_over_images_agrees_with_scipy():

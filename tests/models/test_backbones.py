@@ -9,7 +9,7 @@ from torch import nn
 
 from attcem.models import BACKBONES, build_split, split
 
-SHAPES = [(1, 28, 28), (3, 32, 32), (3, 64, 64), (1, 112, 92)]
+SHAPES = [(1, 28, 28), (1, 29, 31), (3, 32, 32), (3, 64, 64), (1, 112, 92)]
 WIDTH = 0.125
 
 
@@ -44,7 +44,7 @@ def test_the_loss_depends_on_every_layer(name):
 
 @pytest.mark.parametrize("name", BACKBONES)
 def test_every_cut_composes_to_the_same_shapes(name):
-    units = BACKBONES[name](1, 5, WIDTH)
+    units = BACKBONES[name]((1, 28, 28), 5, WIDTH)
     x = torch.rand(2, 1, 28, 28)
     for cut in range(1, len(units)):
         model = split(name, shape=(1, 28, 28), classes=5, width=WIDTH, cut=cut).eval()
@@ -58,7 +58,7 @@ def test_every_cut_composes_to_the_same_shapes(name):
 
 @pytest.mark.parametrize("name", BACKBONES)
 def test_rebuilds_from_json_and_state(name):
-    model = split(name, shape=(3, 32, 32), classes=4, width=WIDTH, bottleneck={"channels": 3, "stride": 2})
+    model = split(name, shape=(3, 32, 32), classes=4, width=WIDTH, bottleneck={"channels": 3, "kernel": 1})
     model.encoder.normalise.mean.fill_(0.3)
     model(torch.rand(4, 3, 32, 32))  # moves the running statistics off their start
     again = build_split(json.loads(json.dumps(model.spec)))
@@ -69,6 +69,15 @@ def test_rebuilds_from_json_and_state(name):
     assert again.latent_shape == model.latent_shape
     assert again.classes == 4
     assert all(isinstance(value, torch.Tensor) for value in model.state_dict().values())
+
+
+@pytest.mark.parametrize("name", BACKBONES)
+def test_encoders_can_be_differentiated_twice(name):
+    """As a penalty on the encoder's Jacobian asks for."""
+    encoder, x = split(name, shape=(3, 32, 32), classes=4, width=WIDTH).encoder, torch.rand(2, 3, 32, 32)
+    (slope,) = torch.autograd.grad(encoder(x.requires_grad_()).sum(), x, create_graph=True)
+    slope.square().sum().backward()
+    assert any(p.grad is not None and p.grad.any() for p in encoder.parameters())
 
 
 @pytest.mark.parametrize("name", BACKBONES)
@@ -86,14 +95,14 @@ def convolutions(network):
 
 @pytest.mark.parametrize("name", BACKBONES)
 def test_width_multiplies_channels(name):
-    full, half = (convolutions(BACKBONES[name](3, 10, width)) for width in (1.0, 0.5))
+    full, half = (convolutions(BACKBONES[name]((3, 32, 32), 10, width)) for width in (1.0, 0.5))
     for wide, narrow in zip(full, half, strict=True):
         assert narrow.out_channels == pytest.approx(wide.out_channels / 2, rel=0.35)
 
 
 @pytest.mark.parametrize("name", BACKBONES)
 def test_a_tiny_width_leaves_at_least_one_channel(name):
-    units = BACKBONES[name](1, 3, 1e-6).eval()
+    units = BACKBONES[name]((1, 28, 28), 3, 1e-6).eval()
     assert min(conv.out_channels for conv in convolutions(units)) >= 1
     assert units(torch.rand(2, 1, 28, 28)).shape == (2, 3)
 
@@ -101,14 +110,14 @@ def test_a_tiny_width_leaves_at_least_one_channel(name):
 @pytest.mark.parametrize("name", BACKBONES)
 def test_initialisation_keeps_the_signal(name):
     """Neither vanishing nor exploding: the features before the head vary between images of noise."""
-    units = BACKBONES[name](3, 10, 0.5)
+    units = BACKBONES[name]((3, 32, 32), 10, 0.5)
     features = units[:-1](torch.randn(8, 3, 32, 32))
     assert 1e-2 < features.std() < 1e2
 
 
 @pytest.mark.parametrize("name", BACKBONES)
 def test_convolutions_start_at_the_scale_of_their_fan_out(name):
-    for conv in convolutions(BACKBONES[name](3, 10, 1.0)):
+    for conv in convolutions(BACKBONES[name]((3, 32, 32), 10, 1.0)):
         if conv.weight.numel() > 2000:
             fan_out = conv.out_channels * conv.kernel_size[0] ** 2
             assert conv.weight.std().item() == pytest.approx((2 / fan_out) ** 0.5, rel=0.1)
@@ -119,7 +128,7 @@ def test_convolutions_start_at_the_scale_of_their_fan_out(name):
     [("vgg11_bn", 9_228_362), ("resnet20", 272_474), ("resnet18", 11_173_962), ("mobilenetv2", 2_236_682)],
 )
 def test_size_is_the_published_one(name, parameters):
-    assert sum(p.numel() for p in BACKBONES[name](3, 10, 1.0).parameters()) == parameters
+    assert sum(p.numel() for p in BACKBONES[name]((3, 32, 32), 10, 1.0).parameters()) == parameters
 
 
 def test_learns_and_copies():

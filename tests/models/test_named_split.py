@@ -42,11 +42,30 @@ def test_a_strided_bottleneck_returns_to_any_size(shape):
     assert model(torch.rand(2, *shape)).shape == (2, 10)
 
 
+@pytest.mark.parametrize(
+    ("shape", "tokens"),
+    [((1, 28, 28), 49), ((3, 32, 32), 64), ((3, 64, 64), 256), ((1, 112, 92), 14 * 12), ((3, 224, 224), 196)],
+)
+def test_tokens_of_patches_cross_and_the_class_has_one_more(shape, tokens):
+    assert small("vit", shape=shape).latent_shape == (1 + tokens, 16)
+    assert small("vit", shape=shape, bottleneck=4).latent_shape == (1 + tokens, 4)
+
+
+def test_each_patch_is_a_token_and_knows_its_place():
+    encoder, x = small("vit", cut=1, activation="none").encoder, torch.rand(1, 3, 32, 32)
+    changed = x.clone()
+    changed[:, :, 4:8, 8:12] += 1  # the second row's third patch of eight
+    differs = (encoder(x) != encoder(changed)).any(2)[0]
+    assert differs.nonzero().flatten().tolist() == [1 + 8 + 2]
+    same = encoder(torch.full((1, 3, 32, 32), 0.5))[0, 1:]
+    assert len(same.unique(dim=0)) == 64
+
+
 @pytest.mark.parametrize("name", BACKBONES)
 def test_default_cut_is_the_builders(name):
     model = small(name)
     assert model.spec["cut"] == BACKBONES[name].cut
-    assert model.latent_shape[1] in (8, 16)
+    assert model.latent_shape[1:] in ((8, 8), (16, 16)) or name == "vit"
 
 
 def test_normalisation_is_measured_on_private_images_inside_the_encoder():
@@ -137,6 +156,7 @@ def test_building_leaves_statistics_and_mode_untouched():
         ({"bottleneck": {"kernel": 3.0}}, ["bottleneck kernel", "whole number"]),
         ({"bottleneck": True}, ["bottleneck channels", "True"]),
         ({"bottleneck": "8"}, ["bottleneck", "'8'"]),
+        ({"name": "vit", "bottleneck": {"stride": 2}}, ["stride=2", "tokens", "leave out stride"]),
         ({"activation": "sigmoyd"}, ["activation", "'sigmoid'"]),
         ({"at": "layer2"}, ["at=", "cut="]),
         ({"example": torch.zeros(1, 3, 32, 32)}, ["example=", "cut="]),
@@ -167,8 +187,8 @@ def test_a_bad_spec_says_what_is_wrong():
 
 
 def test_a_backbone_of_ones_own_needs_one_line(monkeypatch):
-    def mine(channels_in, classes, width):
-        return nn.Sequential(nn.Conv2d(channels_in, 4, 3), nn.ReLU(), nn.Flatten(), nn.LazyLinear(classes))
+    def mine(shape, classes, width):
+        return nn.Sequential(nn.Conv2d(shape[0], 4, 3), nn.ReLU(), nn.Flatten(), nn.LazyLinear(classes))
 
     monkeypatch.setitem(BACKBONES, "mine", mine)
     assert split("mine", shape=(1, 28, 28), classes=3, cut=2).latent_shape == (4, 26, 26)

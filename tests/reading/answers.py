@@ -16,15 +16,14 @@ from torch import nn
 
 from attcem.assess.evaluators import read as read_evaluator
 from attcem.attacks.linear import Linear
-from attcem.claim import settings_text
 from attcem.compare import FORMATS, compare, comparison_tables
 from attcem.config import Experiment
 from attcem.configfile import parse_experiment
 from attcem.experiment import load_run, read_experiment
+from attcem.folders import settings_text
 from attcem.listing import is_sweep
 from attcem.report import render
-from attcem.report.running import how_far
-from attcem.report.watch import Watch
+from attcem.report.watch import Watch, how_far
 from attcem.runs import read_runs
 from attcem.sweep.driver import finished
 from attcem.train.checkpoint import STATE, read_state, read_tensors

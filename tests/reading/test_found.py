@@ -12,7 +12,7 @@ from attcem.configfile import UsageError, parse_experiment
 from attcem.experiment import load_run
 from attcem.listing import is_sweep
 from attcem.report import render
-from attcem.report.running import how_far
+from attcem.report.watch import how_far
 from attcem.types import Result
 from tests.reading.answers import optimiser, trust_tensors
 from tests.reading.whole import PICTURES, make_run, planned

@@ -8,7 +8,7 @@ from attcem.cli import main
 from attcem.config import Experiment
 from attcem.configfile import UsageError, parse_experiment
 from attcem.reading.settings import LIMIT, parse_yaml, read_yaml
-from attcem.report.running import how_far
+from attcem.report.watch import how_far
 
 LAUGHS = "a0: &a0 [ha]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 9))
 """295 bytes or so that would be 43 million entries."""

@@ -14,10 +14,10 @@ from torch import nn
 from attcem.assess.finished import Finished
 from attcem.attacks import Reconstruction
 from attcem.attacks.linear import Linear
-from attcem.claim import settings_text
 from attcem.config import DataConfig, Experiment, ModelConfig, TrainConfig
 from attcem.defences import build_defence
 from attcem.experiment import load
+from attcem.folders import settings_text
 from attcem.metrics.evaluator import fresh
 from attcem.models import split
 from attcem.train.checkpoint import State, save_state

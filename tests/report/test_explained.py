@@ -8,7 +8,7 @@ from PIL import Image
 
 from attcem.report import inside
 from attcem.report.page import render
-from attcem.report.settings import settings_of
+from attcem.runs import settings_of
 from attcem.types import Explanation, Result
 
 from .made import make_result

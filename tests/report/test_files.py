@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pytest
 
+import attcem
 from attcem.report import render, write_report
 from attcem.types import Result
 
@@ -49,7 +50,10 @@ def test_a_row_may_hold_only_the_first_of_the_pictures(tmp_path):
 
 
 def test_result_reports_itself(tmp_path):
-    assert "no defence" in make_result().report(tmp_path / "one.html").read_text()
+    run = make_result()
+    page = run.report(tmp_path / "one.html").read_text()
+    assert "no defence" in page and page == render([run])
+    assert attcem.write_report([run], tmp_path / "two.html").read_text() == page
 
 
 def test_no_results_say_what_to_type(tmp_path):

@@ -9,8 +9,9 @@ import pytest
 from PIL import Image
 
 from attcem.report.page import LIBRARY, render
-from attcem.report.settings import settings_of
-from attcem.report.tables import best_attack, run_table
+from attcem.report.tables import run_table
+from attcem.runs import settings_of
+from attcem.runs.leak import best_attack
 from attcem.types import Explanation, Line, Result, Table
 
 from .made import make_result, rich_result, scores
@@ -105,7 +106,7 @@ def test_the_library_is_as_published_and_cannot_end_its_element():
 
 def test_flags_come_first(results):
     text = read(render(results)).text
-    assert text.startswith("Skip to the verdict This audit is flagged: 1 warning in 1 of 5 runs.")
+    assert text.startswith("Skip to the verdict This audit is flagged: 1 flag in 1 of 5 runs.")
     assert "loss still falling" in text
     assert "flagged:" not in read(render(results[:1])).text
 
@@ -160,6 +161,13 @@ def test_bounds_probes_and_costs_stand_beside_measurements():
     text = read(render([rich_result(), rich_result(defence=NOISE, mse=0.03)])).text
     assert "no noise: no bound" in text and "41.5" in text and "0.830" in text
     assert "reidentify" in text and "1.16" in text and "1\u202f234\u202f567" in text
+
+
+def test_a_configuration_shows_the_options_of_every_link():
+    page = read(
+        render([make_result(defence=[{"noise": {"sigma": 0.123}}, {"bound": {"lam": 1 / 3, "assign": "slot"}}])])
+    )
+    assert all(piece in page.text for piece in ("sigma: 0.123", "lam: 0.333333", "assign: slot"))
 
 
 def test_baselines_are_always_in_the_table(results):

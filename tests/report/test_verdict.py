@@ -2,8 +2,8 @@ import math
 
 import pytest
 
-from attcem.report.settings import settings_of
 from attcem.report.verdict import Kind, flag_line, verdicts
+from attcem.runs import settings_of
 
 from .made import make_result
 
@@ -113,7 +113,7 @@ def test_seeds_are_averaged():
 def test_flags_are_counted():
     clean, flagged = make_result(), make_result(flags=("too short", "too weak"))
     assert flag_line([clean]) == ""
-    assert flag_line([clean, flagged]).startswith("This audit is flagged: 2 warnings in 1 of 2 runs.")
+    assert flag_line([clean, flagged]).startswith("This audit is flagged: 2 flags in 1 of 2 runs.")
 
 
 def test_the_best_defence_comes_first_and_a_lost_task_last():

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from attcem.cli import main
+from attcem.locks import only_one
 from attcem.sweep.driver import DAMAGED, LOCK
 from attcem.sweep.perform import LOG
 from tests.sweep.conftest import SEEDS
@@ -143,9 +144,7 @@ def test_a_run_that_diverges_fails_alone(forked, tiny, tmp_path, capsys):
 
 
 def test_two_sweeps_on_one_folder(tiny, tmp_path, capsys):
-    from attcem.sweep.driver import only_sweep
-
-    with only_sweep(tmp_path):
+    with only_one(tmp_path / LOCK, "a sweep is at work", "wait"):
         assert main(["sweep", str(tiny), "--out", str(tmp_path)]) == 1
     said = capsys.readouterr().err
     assert f"process {os.getpid()} on" in said and "--out" in said

@@ -1,12 +1,15 @@
 """A network, a guard and data that do not belong together are told apart before any work, with the fix."""
 
+from functools import partial
+
 import pytest
 import torch
 from torch import nn
 
 import attcem
+from attcem.config import ClientsConfig
 from attcem.defences import DEFENCES, Undefended, create_defence
-from attcem.train import check_guard, check_network
+from attcem.train import check_guard, check_network, fit_clients
 from tests.conftest import shrink
 
 
@@ -39,16 +42,19 @@ MISFITS = {
 }
 
 
+DOORS = {
+    "fit": partial(attcem.fit, epochs=1),
+    "fit_clients": partial(fit_clients, clients=ClientsConfig(count=2), epochs=1),
+    "audit": partial(attcem.audit, suite="smoke"),
+}
+
+
 @pytest.mark.parametrize("misfit", MISFITS)
-@pytest.mark.parametrize("door", ["fit", "audit"])
-def test_other_data_are_refused_at_both_doors(misfit, door, grey):
+@pytest.mark.parametrize("door", DOORS)
+def test_other_data_are_refused_at_every_door(misfit, door, grey):
     make, words = MISFITS[misfit]
-    model, data = network(grey), make(grey)
     with pytest.raises(ValueError, match=f"{words}.*attcem.split"):
-        if door == "fit":
-            attcem.fit(model, Undefended(), data, epochs=1, progress=False)
-        else:
-            attcem.audit(model, Undefended(), data, suite="smoke", progress=False)
+        DOORS[door](network(grey), Undefended(), make(grey), progress=False)
 
 
 @pytest.mark.parametrize("name", ["vib", "lca", "adversarial_noise"])

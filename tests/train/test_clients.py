@@ -11,7 +11,7 @@ from torch import nn
 from attcem.config import ClientsConfig
 from attcem.defences import DEFENCES, Noise, Pruning, create_defence, option_types, own_parameters
 from attcem.train import evaluate, fit, fit_clients, loop, read_state, read_tensors
-from attcem.train.averaging import exchanged, kept, take_over, weighted_mean
+from attcem.train.averaging import copy_into, exchanged, kept, weighted_mean
 from tests.probes import Poison, Scaled
 from tests.train.federated import SYNCS, UNLIKE, all_epochs, few_of, network, run, same
 
@@ -67,7 +67,7 @@ def test_a_guard_gives_away_what_is_trained_and_keeps_everything_else(few):
     assert {name.removeprefix("encoder.") for name in given if name.startswith("encoder.")} == {
         *model.encoder.state_dict()
     }
-    take_over(given, {name: torch.ones_like(tensor) for name, tensor in given.items()})
+    copy_into(given, {name: torch.ones_like(tensor) for name, tensor in given.items()})
     assert all((p == 1).all() for p in (*model.encoder.parameters(), *own_parameters(guard)))
 
 
@@ -160,14 +160,14 @@ def test_pruning_silences_the_same_channels_everywhere(few, sync):
 def test_batches_that_are_not_finite_are_skipped_and_counted_for_each_client(few):
     clients = ClientsConfig(count=3)
     training = run(few, Poison(), clients)
-    training.learners[1].guard.release_at = {1, 2}
-    training.learners[2].guard.release_at = {2}
+    training.learners[1].guard.links[0].release_at = {1, 2}
+    training.learners[2].guard.links[0].release_at = {2}
     all_epochs(training)
     (row,) = training.history.rows
     assert [row[f"client_{number}/skipped"] for number in range(3)] == [0, 2, 1] and row["skipped"] == 3
     assert [row[f"client_{number}/seen"] for number in range(3)] == [64, 0, 32]
     assert "client_0/accuracy" in row and "client_1/accuracy" not in row
-    assert [client.guard.observed for client in training.learners] == [2, 0, 1]
+    assert [client.guard.links[0].observed for client in training.learners] == [2, 0, 1]
     assert all(t.isfinite().all() for t in training.model.state_dict().values())
 
 
@@ -178,7 +178,7 @@ def test_the_share_that_takes_part_is_drawn_anew_in_each_epoch_and_is_at_least_o
     assert drawn == [training.drawn(epoch) for epoch in range(6)]
     all_epochs(training)
     for number, client in enumerate(training.learners):
-        assert client.guard.observed == sum(len(client.loader) for each in drawn if number in each)
+        assert client.guard.links[0].observed == sum(len(client.loader) for each in drawn if number in each)
         taking_part = [f"client_{number}/seen" in row for row in training.history.rows]
         assert taking_part == [number in each for each in drawn]
     assert len(run(few, Noise(), ClientsConfig(count=3, sampled=0.67)).drawn(0)) == 2

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from attcem.data.clients import deal
+from attcem.data.clients import deal_clients
 from attcem.defences import Defence, Noise, create_defence
 from attcem.train import loop
 from attcem.train.averaging import kept
@@ -82,7 +82,7 @@ def reachable(thing, stop, found=None):
 def test_no_image_or_latent_of_a_client_is_in_reach_of_another(few, sync):
     clients = dataclasses.replace(UNLIKE, sync=sync)
     training = all_epochs(run(few, Noise(0.1) + Remembering(), clients, epochs=2, crop=0, flip=False))
-    owned = [rows(images.x) for images in deal(few, clients)]
+    owned = [rows(images.x) for images in deal_clients(few, clients)]
     assert not owned[0] & owned[1] and not owned[0] & owned[2] and not owned[1] & owned[2]
     latents = [rows(torch.cat(client.guard.links[-1].latents)) for client in training.learners]
     for number, client in enumerate(training.learners):
@@ -147,5 +147,5 @@ def test_what_a_client_keeps_depends_on_no_image_of_another(few, name):
 def test_a_surrogate_is_tested_for_honesty_on_the_images_of_one_client(few, looked_at):
     training = all_epochs(run(few, Noise(0.2) + create_defence("bound"), crop=0, flip=False))
     seen = rows((torch.cat([batch.x for batch in looked_at]).permute(0, 2, 3, 1) * 255).round().to(torch.uint8))
-    largest = max((images for images in deal(few, UNLIKE)), key=len)
+    largest = max((images for images in deal_clients(few, UNLIKE)), key=len)
     assert seen == rows(largest.x) and training.state.surrogate_only == {"bound": 0.0}

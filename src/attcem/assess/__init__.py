@@ -19,7 +19,7 @@ from attcem.assess.record import (
     describe_experiment,
     gallery,
     shown,
-    stacked,
+    stack_epochs,
     training_flags,
     versions,
 )
@@ -100,6 +100,7 @@ def audit(
         commit=current_commit(),
         bounds=promised,
         suite=suite.version,
+        strengths={name: link.strength for name, link in guard.named.items() if link.strength},
         threat=config.threat,
         skipped=skipped,
         repeated=[name for name in able if name not in once],
@@ -111,7 +112,7 @@ def audit(
         shown=kept,
         gallery=gallery(truth, guesses, judge.closest, kept),
         per_image=judge.per_image(),
-        diagnostics=stacked(record.diagnostics),
+        diagnostics=stack_epochs(record.diagnostics),
     )
 
 

@@ -37,7 +37,7 @@ def training_flags(record: Record, guard: Guard) -> list[str]:
     return guard.flags + [flag for name, fall in fallen for flag in honesty_flags(name, fall, bounds[name])]
 
 
-def stacked(epochs: list[dict[str, list[float]]]) -> dict[str, np.ndarray]:
+def stack_epochs(epochs: list[dict[str, list[float]]]) -> dict[str, np.ndarray]:
     """Name → one row per epoch; epochs without a reading are rows of NaN."""
     lengths = {name: len(vector) for epoch in epochs for name, vector in epoch.items()}
     return {

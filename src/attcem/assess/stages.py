@@ -28,12 +28,12 @@ def stages(
     if attack is None:
         return {}
     deployed = the_device(model, guard)
-    devices = {"clean": Device(deployed.encode, as_it_is), "released": deployed}
+    devices = {"clean": Device(deployed.encode, unchanged), "released": deployed}
     inner = before_bottleneck(model.encoder)
     if inner is not None:
         where = next(model.parameters())
         devices = {
-            "before_bottleneck": Device(lambda x: inner(x.to(where.device, where.dtype)).float(), as_it_is)
+            "before_bottleneck": Device(lambda x: inner(x.to(where.device, where.dtype)).float(), unchanged)
         } | devices
     found = {}
     for stage, device in devices.items():
@@ -43,7 +43,7 @@ def stages(
     return found
 
 
-def as_it_is(z: Latent) -> Latent:
+def unchanged(z: Latent) -> Latent:
     """Releases the latent without any defence."""
     return z.float()
 

@@ -16,14 +16,13 @@ Guess = Float[Tensor, "n c h w"]
 
 def mean_image(view: View, labels: Int64[Tensor, " n"]) -> Guess:
     """The average public image, whatever was sent."""
-    return view.public.pixels().mean(0).expand(len(labels), -1, -1, -1)
+    return view.public.mean().expand(len(labels), -1, -1, -1)
 
 
 def class_mean(view: View, labels: Int64[Tensor, " n"]) -> Guess:
     """The average public image of the true class: what the label alone would give away."""
-    pixels, classes = view.public.pixels(), view.public.y
-    overall = pixels.mean(0)
-    means = {c: pixels[classes == c].mean(0) for c in classes.unique().tolist()}
+    overall, classes = view.public.mean(), view.public.y
+    means = {c: view.public[classes == c].mean() for c in classes.unique().tolist()}
     return torch.stack([means.get(c, overall) for c in labels.tolist()])
 
 

@@ -65,7 +65,6 @@ class ClassAware(nn.Module):
 
 def class_residuals(images: Images, classes: int) -> Float[Tensor, "classes c h w"]:
     """How the mean image of each class differs from that of all; not at all for a class nobody has seen."""
-    pixels = images.pixels()
-    mean = pixels.mean(0)
-    of_class = (pixels[images.y == label] for label in range(classes))
-    return torch.stack([some.mean(0) - mean if len(some) else torch.zeros_like(mean) for some in of_class])
+    mean = images.mean()
+    of_class = (images[images.y == label] for label in range(classes))
+    return torch.stack([some.mean() - mean if len(some) else torch.zeros_like(mean) for some in of_class])

@@ -150,7 +150,7 @@ class Inversion:
     def solved(self, own: Images) -> Inverter | ClassAware:
         """A new inverter that starts as the best linear guess."""
         released, x = self.first_pairs(own)
-        mean, sizes = own.pixels().mean(0).to(self.device), (self.settings.channels, self.settings.blocks)
+        mean, sizes = own.mean().to(self.device), (self.settings.channels, self.settings.blocks)
         inverter = Inverter(released, mean, *sizes, attention=self.settings.attention).to(self.device)
         network = self.aware(inverter, own) if self.settings.class_aware else inverter
         solve(network, released, x)

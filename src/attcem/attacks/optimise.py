@@ -166,7 +166,7 @@ class Optimise(Attack):
             problem = Problem(match, unlikely, z, guess, *weights)
             found, fell = self.solve(problem, guess, self.steps, progress)
             first = next(problem.split(self.images))
-            mean = view.public.pixels().mean(0).to(z.device)
+            mean = view.public.mean().to(z.device)
             ends = [found[: self.images]]
             for _ in range(self.restarts):
                 other = (mean + 0.1 * torch.randn_like(mean)).clamp(0, 1).expand_as(first.start)

@@ -63,7 +63,8 @@ def hold_out(public: Images, seed: int, share: float = 0.1) -> tuple[Images, Ima
     """Split the public images into the attacker's training and validation parts."""
     order = torch.randperm(len(public), generator=torch.Generator().manual_seed(seed))
     held = max(1, round(share * len(public)))
-    return public[order[held:]], public[order[:held]]
+    own, rest = public.divide([order[held:], order[:held]])
+    return own, rest
 
 
 def owned(public: Images, pairs: int | None, shifted: bool) -> Images:

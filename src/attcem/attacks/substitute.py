@@ -77,7 +77,7 @@ class Substitute(Attack):
             torch.manual_seed(seed)
             observed = Observed.of(view)
             if observed.silent:
-                mean = view.public.pixels().mean(0).to(view.targets.device)
+                mean = view.public.mean().to(view.targets.device)
                 return Reconstruction(mean.expand(len(view.targets), -1, -1, -1).contiguous())
             known = as_picture(view, observed)
             encoder = known or self.substitute(view, observed, seed, progress)

@@ -107,7 +107,7 @@ class Untrained(Attack):
         with torch.random.fork_rng():
             torch.manual_seed(seed)
             match, where = Match(view, seed, self.draws), view.targets.device
-            mean = view.public.pixels().mean(0).to(where)
+            mean = view.public.mean().to(where)
             truth = hold_out(view.public, seed)[1][: self.tuning].pixels().to(where)
             curve: list[float] = []
             for guess in self.fitted(match, view.oracle(truth), mean, self.steps, progress):

@@ -8,24 +8,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attcem.compare.curves import Curve, Span, curves_of
+from attcem.compare.comparable import check_comparable
 from attcem.compare.flags import summarise_flags
+from attcem.compare.reach import Span, areas, common_span, describe_reach, highest_defended, scores_at, span_of
 from attcem.compare.rows import Contrast, Row, notes, verdict
-from attcem.compare.settings import UNDEFENDED, check_comparable, links
 from attcem.metrics import METRICS
-from attcem.metrics.stats import (
-    Difference,
-    bootstrap_interval,
-    holm,
-    mean_std,
-    paired_bootstrap,
-    wilcoxon_signed_rank,
-)
+from attcem.metrics.stats import bootstrap_interval, holm, paired_bootstrap, wilcoxon_signed_rank
 from attcem.naming import look_up
-from attcem.twins import with_twins
+from attcem.runs import Curve, curves_of, with_twins
+from attcem.runs.config import links
+from attcem.runs.names import UNDEFENDED
+from attcem.runs.numbers import mean, spread
 from attcem.types import Result
 
-NOTHING = Difference(math.nan, math.nan, math.nan, math.nan)
+NOTHING = Contrast(0, *[math.nan] * 5)
 
 
 @dataclass(frozen=True)
@@ -69,22 +65,21 @@ def compare(
         raise ValueError(f"a comparison needs two defences, here is only {found}: add runs of another")
     reference = _reference(curves, against)
     accuracy, chosen = matched_accuracy(curves) if at_accuracy is None else (at_accuracy, "as asked")
-    scores = {curve.name: curve.at(accuracy, metric) for curve in curves}
+    scores = {curve.name: scores_at(curve, accuracy, metric) for curve in curves}
     if not scores[reference.name]:
         raise ValueError(
-            f"{reference.name} does not reach accuracy {accuracy:.4f} ({_reach(reference)}): "
+            f"{reference.name} does not reach accuracy {accuracy:.4f} ({describe_reach(reference)}): "
             "choose another with --at-accuracy, or another defence with --against"
         )
     others = [curve.name for curve in curves if curve is not reference]
-    contrasts = {name: _contrast(scores[name], scores[reference.name], draws, seed) for name in others}
-    corrected = _corrected({name: contrast for name, contrast in contrasts.items() if contrast is not None})
-    span = _common_span(curves)
+    contrasts = _corrected({name: _contrast(scores[name], scores[reference.name], draws, seed) for name in others})
+    span = common_span(curves)
     rows = [
-        _row(curve, reference, metric, scores[curve.name], corrected.get(curve.name), span, (draws, seed))
+        _row(curve, reference, metric, scores[curve.name], contrasts.get(curve.name, NOTHING), span, (draws, seed))
         for curve in curves
     ]
     places = {id(run): place for place, run in enumerate(runs)}
-    members = {curve.name: tuple(places[id(run)] for run in curve.own) for curve in curves}
+    members = {curve.name: tuple(sorted(places[id(run)] for run in curve.runs)) for curve in curves}
     return Comparison(_flags(runs, curves), metric, accuracy, chosen, reference.name, span, tuple(rows), members)
 
 
@@ -92,7 +87,7 @@ def _reference(curves: Sequence[Curve], against: str | None) -> Curve:
     """The curve of this name or chain; plain noise, or else the first, if none is asked for."""
     if against is not None:
         return look_up("defence", against, {curve.chain: curve for curve in curves} | {c.name: c for c in curves})
-    return next((curve for curve in curves if list(links(curve.own[0])) == ["noise"]), curves[0])
+    return next((curve for curve in curves if list(links(curve.runs[0])) == ["noise"]), curves[0])
 
 
 def matched_accuracy(curves: Sequence[Curve]) -> tuple[float, str]:
@@ -100,51 +95,37 @@ def matched_accuracy(curves: Sequence[Curve]) -> tuple[float, str]:
 
     Without a defence all curves meet in one point, where there is nothing to compare.
     """
-    low, high = max(curve.span.low for curve in curves), min(curve.span.high for curve in curves)
+    low, high = max(span_of(curve).low for curve in curves), min(span_of(curve).high for curve in curves)
     if low > high:
-        spans = ", ".join(f"{curve.name} {_reach(curve)}" for curve in curves)
+        spans = ", ".join(f"{curve.name} {describe_reach(curve)}" for curve in curves)
         raise ValueError(
             f"no accuracy is spanned by all defences ({spans}): run more strengths, "
             "or choose one with --at-accuracy to see which reach it"
         )
-    highest = min(curve.highest for curve in curves)
+    highest = min(map(highest_defended, curves))
     if highest >= low:
         return highest, "the highest that all reach with their defence on"
     return low, "the lowest that all span: some are read between their weakest strength and no defence"
 
 
-def _reach(curve: Curve) -> str:
-    """A curve's span, or why it has none."""
-    if curve.span.low <= curve.span.high:
-        return str(curve.span)
-    return "one strength only: run more" if curve.strengths == 1 else "its seeds have no accuracy in common"
-
-
-def _common_span(curves: Sequence[Curve]) -> Span | None:
-    """The accuracies that all curves with more than one point span."""
-    spans = [curve.span for curve in curves if curve.span.low < curve.span.high]
-    common = Span(max((span.low for span in spans), default=1.0), min((span.high for span in spans), default=0.0))
-    return common if common.low < common.high else None
-
-
-def _contrast(
-    ours: Mapping[int, np.ndarray], theirs: Mapping[int, np.ndarray], draws: int, seed: int
-) -> Contrast | None:
-    """Test the difference over the seeds that both have; None if there are none."""
+def _contrast(ours: Mapping[int, np.ndarray], theirs: Mapping[int, np.ndarray], draws: int, seed: int) -> Contrast:
+    """Test the difference over the seeds that both have."""
     shared = sorted(ours.keys() & theirs.keys())
     if not shared:
-        return None
+        return NOTHING
     here, there = (np.stack([scores[one] for one in shared]) for scores in (ours, theirs))
     found = paired_bootstrap(here, there, draws=draws, seed=seed)
-    return Contrast(len(shared), found, wilcoxon_signed_rank((here - there).mean(0)))
+    wilcoxon_p = wilcoxon_signed_rank((here - there).mean(0))
+    return Contrast(len(shared), found.mean, found.low, found.high, found.p, wilcoxon_p)
 
 
 def _corrected(contrasts: Mapping[str, Contrast]) -> dict[str, Contrast]:
-    """Holm's correction of both kinds of p."""
-    kinds = (holm([c.found.p for c in contrasts.values()]), holm([c.wilcoxon_p for c in contrasts.values()]))
+    """Holm's correction of both kinds of p, over the contrasts that could be tested."""
+    tested = {name: contrast for name, contrast in contrasts.items() if contrast.seeds}
+    ps, wilcoxon_ps = (holm([getattr(each, kind) for each in tested.values()]) for kind in ("p", "wilcoxon_p"))
     return {
-        name: Contrast(c.seeds, Difference(c.found.mean, c.found.low, c.found.high, p), wilcoxon_p)
-        for (name, c), p, wilcoxon_p in zip(contrasts.items(), *kinds, strict=True)
+        name: contrast._replace(p=p, wilcoxon_p=wilcoxon_p)
+        for (name, contrast), p, wilcoxon_p in zip(tested.items(), ps, wilcoxon_ps, strict=True)
     }
 
 
@@ -153,34 +134,32 @@ def _row(
     reference: Curve,
     metric: str,
     scores: Mapping[int, np.ndarray],
-    contrast: Contrast | None,
+    contrast: Contrast,
     span: Span | None,
     bootstrap: tuple[int, int],
 ) -> Row:
     """A curve's numbers at the matched accuracy, and what they say."""
     draws, seed = bootstrap
-    table = np.stack(list(scores.values())) if scores else None
-    mean, std = (math.nan, math.nan) if table is None else mean_std(table.mean(1))
-    low, high = (math.nan, math.nan) if table is None else bootstrap_interval(table, draws=draws, seed=seed)
-    area, area_std = (math.nan, math.nan) if span is None else mean_std(curve.areas(span, metric))
-    found = NOTHING if contrast is None else contrast.found
+    table = np.stack(list(scores.values())) if scores else np.empty((0, 1))
+    levels, along = table.mean(1), areas(curve, span, metric) if span else []
+    low, high = bootstrap_interval(table, draws=draws, seed=seed) if scores else (math.nan, math.nan)
     return Row(
         defence=curve.name,
-        strengths=curve.strengths,
+        strengths=len(curve.settings),
         seeds=len(curve.lines),
-        spans=str(curve.span) if curve.span.low <= curve.span.high else "",
-        mean=mean,
-        std=std,
+        spans=str(own) if (own := span_of(curve)).low <= own.high else "",
+        mean=mean(levels),
+        std=spread(levels),
         low=low,
         high=high,
-        difference=found.mean,
-        difference_low=found.low,
-        difference_high=found.high,
-        p=found.p,
-        wilcoxon_p=math.nan if contrast is None else contrast.wilcoxon_p,
-        area=area,
-        area_std=area_std,
-        flagged=any(run.flags for run in (*curve.own, *curve.undefended)),
+        difference=contrast.difference,
+        difference_low=contrast.low,
+        difference_high=contrast.high,
+        p=contrast.p,
+        wilcoxon_p=contrast.wilcoxon_p,
+        area=mean(along),
+        area_std=spread(along),
+        flagged=any(run.flags for run in (*curve.runs, *curve.undefended)),
         verdict="reference" if curve is reference else verdict(scores, contrast, METRICS[metric].higher_is_better),
         notes=tuple(notes(curve, reference, scores, contrast)),
     )
@@ -188,5 +167,5 @@ def _row(
 
 def _flags(runs: Sequence[Result], curves: Sequence[Curve]) -> tuple[str, ...]:
     """Every flag once, with whom it concerns."""
-    owners = {id(run): curve.name for curve in curves for run in curve.own}
+    owners = {id(run): curve.name for curve in curves for run in curve.runs}
     return summarise_flags((owners.get(id(run), UNDEFENDED), run.flags) for run in runs)

@@ -1,15 +1,15 @@
-"""One line of the comparison: what the numbers of a defence allow to be said, and what its reader must know."""
+"""One line of the comparison: the numbers of a defence, the verdict they allow, and what its reader must know."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from attcem.compare.curves import Curve
-from attcem.compare.settings import differing, training
-from attcem.metrics.stats import Difference
+from attcem.compare.comparable import list_differences
+from attcem.runs import Curve
 
 ALPHA = 0.05
 ENOUGH = 3
@@ -40,37 +40,38 @@ class Row:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Contrast:
-    """A defence against the reference, over the seeds that both have."""
+class Contrast(NamedTuple):
+    """A defence against the reference, over the seeds that both have; NaN where there are none."""
 
     seeds: int
-    found: Difference
+    difference: float
+    low: float
+    high: float
+    p: float
     wilcoxon_p: float
 
 
-def verdict(scores: Mapping[int, np.ndarray], contrast: Contrast | None, attacker_likes_high: bool) -> str:
+def verdict(scores: Mapping[int, np.ndarray], contrast: Contrast, attacker_likes_high: bool) -> str:
     """No more than the interval and both corrected p allow."""
     if not scores:
         return "not reached"
-    if contrast is None:
+    if not contrast.seeds:
         return "no seed in common with the reference"
-    found = contrast.found
-    if found.low <= 0 <= found.high or max(found.p, contrast.wilcoxon_p) >= ALPHA:
+    if contrast.low <= 0 <= contrast.high or max(contrast.p, contrast.wilcoxon_p) >= ALPHA:
         return "not significant"
-    return "hides less" if (found.mean > 0) == attacker_likes_high else "hides more"
+    return "hides less" if (contrast.difference > 0) == attacker_likes_high else "hides more"
 
 
-def notes(curve: Curve, reference: Curve, scores: Mapping[int, np.ndarray], contrast: Contrast | None) -> list[str]:
+def notes(curve: Curve, reference: Curve, scores: Mapping[int, np.ndarray], contrast: Contrast) -> list[str]:
     """What a reader of the line must know."""
-    seeds = contrast.seeds if contrast else len(scores)
-    unlike = differing(training(reference.own[0]), training(curve.own[0]))
+    seeds = contrast.seeds or len(scores)
+    unlike = list_differences(reference.settings[0].surroundings, curve.settings[0].surroundings)
     remarks = {
-        "one strength only: run more": not scores and curve.strengths == 1,
+        "one strength only: run more": not scores and len(curve.settings) == 1,
         "1 seed: interval over images only, another training may turn it": seeds == 1,
         f"only {seeds} seeds": 1 < seeds < ENOUGH,
         f"reached by {len(scores)} of {len(curve.lines)} seeds": 0 < len(scores) < len(curve.lines),
-        "not every seed has every strength": curve.uneven,
+        "not every seed has every strength": len({len(runs) for runs in curve.lines.values()}) > 1,
         f"trained differently ({'; '.join(unlike)})": bool(unlike),
     }
     return [remark for remark, holds in remarks.items() if holds]

@@ -1,34 +1,25 @@
-"""A comparison as a reader wants it: text, Markdown, LaTeX, CSV or JSON."""
+"""A comparison as a reader wants it: text, Markdown, LaTeX, CSV or JSON, or tables for a page."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from attcem import escaping
-from attcem.compare.matched import Comparison
+from attcem.compare.comparable import question
+from attcem.compare.matched import Comparison, compare
 from attcem.compare.rows import Row
 from attcem.escaping import in_latex, in_markdown, in_terminal
 from attcem.metrics import METRICS
-from attcem.types import Line, Table
+from attcem.runs.config import grouped
+from attcem.runs.numbers import MISSING, map_numbers
+from attcem.types import Line, Result, Table
 
 DIGITS = {"mse": 5, "psnr": 2, "ssim": 4}
-HEADINGS = (
-    "defence",
-    "strengths",
-    "seeds",
-    "accuracies",
-    "{}",
-    "difference",
-    "95 % interval",
-    "p",
-    "Wilcoxon p",
-    "area",
-)
-MISSING = "–"
+HEADINGS = "defence", "strengths", "seeds", "accuracies", "{}", "difference", "95 % interval", "p", "Wilcoxon p", "area"
 
 
 def opening(comparison: Comparison) -> list[str]:
@@ -58,9 +49,7 @@ def cells(row: Row, metric: str) -> list[str]:
         row.spans or MISSING,
         _spread(row.mean, row.std, digits),
         _number(row.difference, f"+.{digits}f"),
-        MISSING
-        if math.isnan(row.difference)
-        else f"[{row.difference_low:+.{digits}f}, {row.difference_high:+.{digits}f}]",
+        _interval(row, digits),
         _chance(row.p),
         _chance(row.wilcoxon_p),
         _spread(row.area, row.area_std, digits),
@@ -78,6 +67,11 @@ def as_table(comparison: Comparison, title: str, places: Sequence[int]) -> Table
         tuple(heading),
         tuple(map(Line, map(tuple, lines), runs)),
     )
+
+
+def _interval(row: Row, digits: int) -> str:
+    ends = f"[{row.difference_low:+.{digits}f}, {row.difference_high:+.{digits}f}]"
+    return MISSING if math.isnan(row.difference) else ends
 
 
 def _number(value: float, form: str) -> str:
@@ -113,33 +107,28 @@ def as_markdown(comparison: Comparison) -> str:
 
 
 def as_latex(comparison: Comparison) -> str:
-    """A table for a paper, with booktabs; what must be said of it stands above as a comment, flags first."""
+    """A table for a paper, with booktabs; flags, and how to read it, stand above as comments."""
     heading, *lines = [" & ".join(map(in_latex, line)) + r" \\" for line in _grid(comparison)]
-    said = [f"% {' '.join(line.split())}" for line in opening(comparison)]
+    comments = [f"% {' '.join(line.split())}" for line in opening(comparison)]
     columns = "l" + "r" * (len(HEADINGS) - 1) + "l"
     table = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", heading, r"\midrule", *lines, r"\bottomrule"]
-    return "\n".join([*said, r"% \usepackage{booktabs}", *table, r"\end{tabular}"])
+    return "\n".join([*comments, r"% \usepackage{booktabs}", *table, r"\end{tabular}"])
 
 
 def as_csv(comparison: Comparison) -> str:
     """One line per defence, every number in full."""
     where = {"metric": comparison.metric, "accuracy": comparison.accuracy, "reference": comparison.reference}
-    records = [where | _plain(asdict(row)) | {"notes": "; ".join(row.notes)} for row in comparison.rows]
+    records = [where | _without_nan(asdict(row)) | {"notes": "; ".join(row.notes)} for row in comparison.rows]
     return escaping.as_csv(records).rstrip("\n")
 
 
 def as_json(comparison: Comparison) -> str:
     """Everything; what there is nothing to say about is null."""
-    return json.dumps(_plain(asdict(comparison)), indent=1, ensure_ascii=False)
+    return json.dumps(_without_nan(asdict(comparison)), indent=1, ensure_ascii=False)
 
 
-def _plain(value: Any) -> Any:
-    """NaN → None, at any depth."""
-    if isinstance(value, Mapping):
-        return {key: _plain(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    return None if isinstance(value, float) and math.isnan(value) else value
+def _without_nan(tree: Any) -> Any:
+    return map_numbers(tree, lambda value: None if math.isnan(value) else value)
 
 
 FORMATS: dict[str, Callable[[Comparison], str]] = {
@@ -149,3 +138,20 @@ FORMATS: dict[str, Callable[[Comparison], str]] = {
     "csv": as_csv,
     "json": as_json,
 }
+
+
+def comparison_tables(results: Sequence[Result], *, metric: str = "mse", draws: int = 10_000) -> list[Table]:
+    """One table per data set, network and audit; where its runs cannot be compared, the reason."""
+    groups = grouped(range(len(results)), lambda place: question(results[place]))
+    return [_table(results, places, metric, draws) for places in groups]
+
+
+def _table(results: Sequence[Result], places: Sequence[int], metric: str, draws: int) -> Table:
+    runs = [results[place] for place in places]
+    asked = question(runs[0])
+    suite = asked.get("audit.suite", asked.get("attacks"))
+    title = f"{asked.get('data.name', 'data')} · {asked.get('model.backbone', 'model')}, suite {suite}"
+    try:
+        return as_table(compare(runs, metric=metric, draws=draws), title, places)
+    except ValueError as reason:
+        return Table(title, (str(reason),))

@@ -1,6 +1,5 @@
 """Data sets: one file each, and one line in the table below; every one is drawn into four disjoint parts."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from attcem.data.cifar import CIFAR10, CIFAR100
-from attcem.data.collect import collect, relabel
+from attcem.data.collect import collect, number_classes
 from attcem.data.entry import Entry, Given, Request
 from attcem.data.facescrub import FACESCRUB
 from attcem.data.fashion import FASHION
@@ -17,7 +16,9 @@ from attcem.data.orl import ORL
 from attcem.data.partitions import Data, partition
 from attcem.data.source import Source
 from attcem.data.tinyimagenet import TINYIMAGENET
+from attcem.files import default_root
 from attcem.naming import look_up
+from attcem.types.mapped import MEMORY
 
 __all__ = ["DATASETS", "Data", "default_root", "get_data", "load_data", "make_data"]
 
@@ -35,11 +36,6 @@ DATASETS: dict[str, Entry] = {
 }
 
 
-def default_root() -> Path:
-    """Where data sets are kept: the environment's ATTCEM_DATA, or ~/.cache/attcem."""
-    return Path(os.environ.get("ATTCEM_DATA") or "~/.cache/attcem").expanduser()
-
-
 def load_data(
     name: str,
     *,
@@ -48,12 +44,18 @@ def load_data(
     public: float = 0.25,
     validation: float = 0.1,
     test: float = 0.2,
+    memory: int = MEMORY,
 ) -> Data:
-    """Load a data set of the table, or npz:PATH or imagefolder:PATH, in its four parts; the seed decides the draw."""
+    """Load a data set of the table, or npz:PATH or imagefolder:PATH, in its four parts; the seed decides the draw.
+
+    Pictures that exceed `memory` bytes lie in a file, of which the system holds what is being used.
+    """
     key, _, path = name.partition(":")
     folder = _folder(root)
-    source = look_up("data set", key, DATASETS).read(key, path, folder)
-    return partition(source, name, seed=seed, public=public, validation=validation, test=test, cache=folder)
+    source = look_up("data set", key, DATASETS).read(key, path, folder, memory)
+    return partition(
+        source, name, seed=seed, public=public, validation=validation, test=test, cache=folder, memory=memory
+    )
 
 
 def make_data(
@@ -66,22 +68,25 @@ def make_data(
     class_names: Sequence[str] = (),
     name: str = "own",
     seed: int = 0,
+    memory: int = MEMORY,
 ) -> Data:
     """Data of your own in four parts: `train` is drawn into those that are shares, the others are used as given.
 
     Pictures come as `(images, labels)`, as a torch Dataset or DataLoader of such pairs, or as a Hugging Face dataset:
     uint8 or floats in [0,1], channels first or last. Classes are numbered anew where they have no names: labels 5, 7
-    and 9 are three. `group`, one value per picture of `train`, keeps together what belongs together.
+    and 9 are three. `group`, one value per picture of `train`, keeps together what belongs together. Items are read one
+    after another; pictures that exceed `memory` bytes lie in a file, of which the system holds what is being used.
     """
     shares = {"test": test, "public": public, "validation": validation}
     given = {key: value for key, value in shares.items() if not isinstance(value, int | float)}
-    parts, names = relabel({key: collect(value, key) for key, value in {"train": train, **given}.items()}, class_names)
+    read = {key: collect(value, key, memory) for key, value in {"train": train, **given}.items()}
+    parts, names = number_classes(read, class_names)
     drawn_from, held = parts.pop("train"), parts.pop("test", None)
     x_test, y_test = (None, None) if held is None else (held.x, held.y)
     together = None if group is None else np.asarray(group)
     source = Source(drawn_from.x, drawn_from.y, x_test, y_test, together, names)
     drawn = {key: float(value) for key, value in shares.items() if key not in given}
-    return partition(source, name, seed=seed, cache=default_root(), given=parts, **drawn)
+    return partition(source, name, seed=seed, cache=default_root(), memory=memory, given=parts, **drawn)
 
 
 def get_data(

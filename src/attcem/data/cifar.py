@@ -12,7 +12,7 @@ import numpy as np
 from attcem.data import inert_pickle
 from attcem.data.archive import members
 from attcem.data.entry import Address, Published
-from attcem.data.inert_arrays import text_of
+from attcem.data.inert_pickle import text_of
 from attcem.data.source import Source
 
 PIXELS = 3 * 32 * 32

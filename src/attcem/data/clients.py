@@ -23,10 +23,10 @@ Pieces = list[np.ndarray]
 """Positions of each client's images, in ascending order."""
 
 
-def deal(data: Data, config: ClientsConfig) -> list[Images]:
+def deal_clients(data: Data, config: ClientsConfig) -> list[Images]:
     """Every client's own part of the private images; the data's own seed decides the draw."""
     pieces = draw_clients(data.private.y.numpy(), config, seed=data.draw.get("seed", 0))
-    return [data.private[torch.from_numpy(piece)] for piece in pieces]
+    return data.private.divide(map(torch.from_numpy, pieces))
 
 
 def draw_clients(labels: np.ndarray, config: ClientsConfig, seed: int = 0) -> Pieces:
@@ -86,7 +86,7 @@ PARTITIONS: Mapping[str, Callable[[np.ndarray, ClientsConfig, np.random.RandomSt
 }
 
 
-def attacked_by(data: Data, clients: Sequence[Images], config: ClientsConfig) -> Data:
+def audited_data(data: Data, clients: Sequence[Images], config: ClientsConfig) -> Data:
     """The data as the audit sees it: a client that attacks has its own images in place of the public ones."""
     draw = data.draw | {"clients": [len(images) for images in clients], "clients_sha256": fingerprint(clients)}
     public = data.public if config.attacker is None else clients[config.attacker]
@@ -97,5 +97,7 @@ def fingerprint(clients: Sequence[Images]) -> str:
     """sha256 over every client's images and labels in turn."""
     total = hashlib.sha256()
     for images in clients:
-        total.update(f"{len(images)}\n".encode() + images.x.cpu().numpy().tobytes() + images.y.cpu().numpy().tobytes())
+        total.update(f"{len(images)}\n".encode())
+        for tensor in (images.x, images.y):
+            total.update(tensor.cpu().contiguous().numpy().data)
     return total.hexdigest()

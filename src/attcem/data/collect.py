@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from PIL import Image
 
+from attcem.types.mapped import Pile, blocks
+
 COLOURS = (1, 3)
 ADVICE = "give (images, labels), a torch Dataset or DataLoader of such pairs, or a Hugging Face dataset"
 
@@ -21,19 +23,22 @@ class Pictures(NamedTuple):
     names: tuple[str, ...] = ()
 
 
-def collect(given: Any, part: str) -> Pictures:
-    """Read a collection of any of the forms in ADVICE; errors name the part that it is given for."""
+def collect(given: Any, part: str, memory: int) -> Pictures:
+    """Read a collection of any of the forms in ADVICE; errors name the part that it is given for.
+
+    Items are read one after another; what exceeds the memory goes to a file.
+    """
     try:
         if isinstance(given, tuple | list) and len(given) == 2 and hasattr(given[0], "shape"):
-            x, y = as_pixels(as_array(given[0])), as_labels(given[1])
+            x, y = as_pixels(as_array(given[0]), memory), as_labels(given[1])
             if len(x) != len(y):
                 raise ValueError(f"{len(y)} labels for the {len(x)} images: give one label per image")
             return Pictures(x, y)
         if hasattr(given, "features") and hasattr(given, "column_names"):
-            return _of_columns(given)
+            return _read_columns(given, memory)
         if not hasattr(given, "__iter__") and not hasattr(given, "__getitem__"):
             raise ValueError(f"it is {type(given).__name__}: {ADVICE}")
-        return _of_pairs(_pairs(given))
+        return _read_pairs(_pairs(given), memory)
     except ValueError as error:
         raise ValueError(f"{part}: {error}") from None
 
@@ -45,7 +50,7 @@ def as_array(values: Any) -> np.ndarray:
     return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
 
 
-def as_pixels(x: np.ndarray) -> np.ndarray:
+def as_pixels(x: np.ndarray, memory: int) -> np.ndarray:
     """Many pictures as NHWC uint8; anything that could be misread is refused."""
     if x.ndim == 3:
         x = x[..., None]
@@ -55,13 +60,19 @@ def as_pixels(x: np.ndarray) -> np.ndarray:
     if first == last:
         what = "both the second and the last axis could be" if first else "no axis is"
         raise ValueError(f"images have shape {x.shape}: {what} the 1 or 3 channels; give (n, height, width, channels)")
-    return as_bytes(x.transpose(0, 2, 3, 1) if first else x)
+    x = x.transpose(0, 2, 3, 1) if first else x
+    if x.dtype == np.uint8 and x.flags.c_contiguous:
+        return x
+    scale, pile = byte_scale(x), Pile(memory)
+    for rows in blocks(x):
+        pile.add(np.rint(x[rows] * scale).astype(np.uint8) if scale > 1 else np.ascontiguousarray(x[rows], np.uint8))
+    return pile.array()
 
 
-def as_bytes(x: np.ndarray) -> np.ndarray:
-    """Pixels from 0 to 255; floats must lie in [0, 1], whole numbers in 0 to 255."""
+def byte_scale(x: np.ndarray) -> int:
+    """What makes bytes of the pixels: 255 for floats, which must lie in [0, 1], and 1 for numbers from 0 to 255."""
     if x.dtype == np.uint8:
-        return np.ascontiguousarray(x)
+        return 1
     if x.dtype.kind not in "fiu":
         raise ValueError(f"images are {x.dtype}: give uint8 from 0 to 255, or floats in [0, 1]")
     low, high = x.min(), x.max()
@@ -71,9 +82,7 @@ def as_bytes(x: np.ndarray) -> np.ndarray:
             f"{x.dtype} images have values from {low:g} to {high:g}, not 0 to {most}: leave out normalisation "
             "(it belongs into the network), and give floats in [0, 1] or uint8"
         )
-    if most == 255:
-        return x.astype(np.uint8)
-    return np.concatenate([np.rint(part * 255).astype(np.uint8) for part in np.array_split(x, max(1, len(x) // 1024))])
+    return 255 // most
 
 
 def as_labels(y: Any) -> np.ndarray:
@@ -101,7 +110,7 @@ def _items(given: Any) -> Iterable[Any]:
     return given
 
 
-def _of_columns(given: Any) -> Pictures:
+def _read_columns(given: Any, memory: int) -> Pictures:
     """The column of pictures and that of labels, told by what is in them."""
     if not len(given):
         raise ValueError("it is empty")
@@ -117,29 +126,33 @@ def _of_columns(given: Any) -> Pictures:
         )
     image, label = images[0], labels[0]
     rows = (given[index] for index in range(len(given)))
-    found = _of_pairs((as_array(row[image])[None], np.asarray(row[label])[None]) for row in rows)
+    found = _read_pairs(((as_array(row[image])[None], np.asarray(row[label])[None]) for row in rows), memory)
     return found._replace(names=tuple(getattr(features[label], "names", None) or ()))
 
 
-def _of_pairs(pairs: Iterable[tuple[np.ndarray, np.ndarray]]) -> Pictures:
+def _read_pairs(pairs: Iterable[tuple[np.ndarray, np.ndarray]], memory: int) -> Pictures:
     """One array of all pictures; grey ones among coloured ones get three equal channels."""
-    parts: list[np.ndarray] = []
-    labels: list[np.ndarray] = []
+    pile, labels = Pile(memory), list[np.ndarray]()
     for x, y in pairs:
-        pixels = as_pixels(x)
-        if parts and pixels.shape[1:3] != parts[0].shape[1:3]:
-            one, other = ("×".join(map(str, part.shape[1:3])) for part in (parts[0], pixels))
+        pixels = as_pixels(x, memory)
+        height, width, colours = pile.shape or pixels.shape[1:]
+        if pixels.shape[1:3] != (height, width):
+            one, other = f"{height}×{width}", "×".join(map(str, pixels.shape[1:3]))
             raise ValueError(f"images of {one} and of {other} pixels: resize all to one size")
-        parts.append(pixels)
+        if pixels.shape[3] > colours:
+            grey, pile = pile.array(), Pile(memory)
+            for rows in blocks(grey):
+                pile.add(np.repeat(grey[rows], pixels.shape[3], axis=3))
+        pile.add(np.repeat(pixels, colours, axis=3) if pixels.shape[3] < colours else pixels)
         labels.append(as_labels(y))
-    if not parts:
+    if not labels:
         raise ValueError("it is empty")
-    colours = max(part.shape[3] for part in parts)
-    same = [np.repeat(part, colours // part.shape[3], axis=3) for part in parts]
-    return Pictures(np.concatenate(same), np.concatenate(labels))
+    return Pictures(pile.array(), np.concatenate(labels))
 
 
-def relabel(parts: Mapping[str, Pictures], names: Sequence[str] = ()) -> tuple[dict[str, Pictures], tuple[str, ...]]:
+def number_classes(
+    parts: Mapping[str, Pictures], names: Sequence[str] = ()
+) -> tuple[dict[str, Pictures], tuple[str, ...]]:
     """The parts and the names of their classes; without names, classes are numbered anew: 5, 7, 9 are three."""
     known = tuple(names) or next((part.names for part in parts.values() if part.names), ())
     found, numbers = np.unique(np.concatenate([part.y for part in parts.values()]), return_inverse=True)

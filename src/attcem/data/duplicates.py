@@ -12,6 +12,7 @@ import numpy as np
 
 from attcem.data.near_duplicates import RECIPE, near_pairs
 from attcem.files import replacing
+from attcem.types.mapped import Chosen
 
 DAMAGED = (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile, zlib.error)
 
@@ -26,17 +27,17 @@ def duplicate_groups(parts: Sequence[np.ndarray], labels: np.ndarray, cache: Pat
         return known
     _, first, same = np.unique(digests, return_index=True, return_inverse=True)
     distinct = np.sort(first)
-    near = distinct[near_pairs(np.concatenate(parts)[distinct], labels[distinct])]
-    groups = join(len(digests), np.stack([np.arange(len(digests)), first[same]], axis=1), near)
+    near = distinct[near_pairs(Chosen(parts, distinct), labels[distinct])]
+    groups = join_groups(len(digests), np.stack([np.arange(len(digests)), first[same]], axis=1), near)
     if file:
         _write(file, groups)
     return groups
 
 
-def join(count: int, *pairs: np.ndarray) -> np.ndarray:
+def join_groups(count: int, *pairs: np.ndarray) -> np.ndarray:
     """The first position of each group when the two positions of every pair belong together.
 
-    >>> join(5, np.array([[4, 1]]), np.array([[1, 3]]))
+    >>> join_groups(5, np.array([[4, 1]]), np.array([[1, 3]]))
     array([0, 1, 2, 1, 1])
     """
     parents = np.arange(count)

@@ -4,9 +4,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import ClassVar
 
-from attcem.data.fetch import fetch, matches, mismatch, parse_checksum
+from attcem.data.fetch import fetch, parse_checksum, wrong_checksum
 from attcem.data.source import Source
 
 
@@ -36,12 +36,14 @@ class Entry(ABC):
         object.__setattr__(self, "__doc__", self.about)  # lists and help() then speak of the data set
 
     @abstractmethod
-    def read(self, name: str, path: str, root: Path) -> Source:
+    def read(self, name: str, path: str, root: Path, memory: int) -> Source:
         """The published arrays; `path` is what stands after the colon in the name, if anything."""
 
-    @abstractmethod
+    nothing_to_get: ClassVar[str] = ""
+
     def get(self, request: Request) -> Path:
         """Bring the data set into the cache and return its file."""
+        raise ValueError(self.nothing_to_get.format(name=request.name))
 
 
 @dataclass(frozen=True)
@@ -49,47 +51,39 @@ class Embedded(Entry):
     """A data set that comes with the package."""
 
     file: Callable[[], Source]
+    nothing_to_get = "{name} comes with attcem: there is nothing to get, type: load_data({name!r})"
 
-    def read(self, name: str, path: str, root: Path) -> Source:
+    def read(self, name: str, path: str, root: Path, memory: int) -> Source:
         """Read the package's own file."""
         _no_path(name, path)
         return self.file()
-
-    def get(self, request: Request) -> NoReturn:
-        """There is nothing to get."""
-        raise ValueError(
-            f"{request.name} comes with attcem: there is nothing to get, type: load_data({request.name!r})"
-        )
 
 
 @dataclass(frozen=True)
 class Given(Entry):
     """The user's own data, named by a path after a colon."""
 
-    reader: Callable[[Path], Source]
+    reader: Callable[[Path, int], Source]
+    nothing_to_get = "{name} reads your own files where they are: type load_data('{name}:PATH')"
 
-    def read(self, name: str, path: str, root: Path) -> Source:
+    def read(self, name: str, path: str, root: Path, memory: int) -> Source:
         """Read what lies at the path."""
         if not path:
             raise ValueError(f"{name} needs a path: type {name}:PATH")
-        return self.reader(Path(path).expanduser())
-
-    def get(self, request: Request) -> NoReturn:
-        """There is nothing to get."""
-        raise ValueError(f"{request.name} reads your own files where they are: type load_data('{request.name}:PATH')")
+        return self.reader(Path(path).expanduser(), memory)
 
 
 @dataclass(frozen=True)
 class Cached(Entry):
     """A data set that `get` puts into the cache as one .npz file."""
 
-    def read(self, name: str, path: str, root: Path) -> Source:
+    def read(self, name: str, path: str, root: Path, memory: int) -> Source:
         """Read the cached file."""
         _no_path(name, path)
         cached = Request(name, root).target
         if not cached.exists():
             raise ValueError(f"{name} is not in {root}: type: attcem data get {name}")
-        return Source.read(cached)
+        return Source.read(cached, memory)
 
 
 @dataclass(frozen=True)
@@ -128,9 +122,9 @@ class Published(Cached):
         if not archive.is_file():
             raise ValueError(f"{archive} is not a file: --from takes the archive of {self.addresses[0].url}")
         accepted = [request.checksum] if request.checksum else [address.checksum for address in self.addresses]
-        if not matches(archive, accepted):
+        if problem := wrong_checksum(archive, accepted):
             advice = "pass the value you trust with --checksum sha256:HEX if you know this file"
-            raise ValueError(f"{archive} {mismatch(archive, accepted)}: {advice}")
+            raise ValueError(f"{archive} {problem}: {advice}")
         return self.parse(archive, request.progress).write(request.target)
 
     def _address(self, checksum: str | None) -> Address:

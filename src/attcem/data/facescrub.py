@@ -1,18 +1,17 @@
 """FaceScrub (Ng & Winkler 2014): published as a list of links, so it is made from the list or from your own copy."""
 
 import logging
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-import numpy as np
-
 from attcem.data.archive import members
 from attcem.data.entry import Cached, Request
 from attcem.data.facescrub_links import SIZE, fetch_faces, read_links
-from attcem.data.fetch import matches, mismatch
-from attcem.data.imagefolder import Labelled, pictures_by_class
-from attcem.data.pictures import is_picture, stack
+from attcem.data.fetch import wrong_checksum
+from attcem.data.imagefolder import pictures_by_class
+from attcem.data.pictures import Labelled, decode, is_picture
 from attcem.data.source import Source
 
 HOW = (
@@ -38,33 +37,29 @@ class FaceScrub(Cached):
         _verify(request.source, request.checksum)
         lists = _lists(request.source)
         if not lists:
-            return arrange(list(_own_copy(request.source, request.progress)), request.progress).write(request.target)
+            return source_of(list(_own_copy(request.source, request.progress)), request.progress).write(request.target)
         links = [link for path in lists for link in read_links(path)]
         workshop = request.root / "facescrub.part"
         faces = fetch_faces(links, workshop, progress=request.progress)
         log.warning("facescrub: %s of %s links still give their picture", f"{len(faces):,}", f"{len(links):,}")
-        written = arrange(faces, request.progress).write(request.target)
-        for file in workshop.iterdir():
-            file.unlink()
-        workshop.rmdir()
+        written = source_of(faces, request.progress).write(request.target)
+        shutil.rmtree(workshop)
         return written
 
 
-def arrange(faces: Labelled, progress: bool) -> Source:
+def source_of(faces: Labelled, progress: bool) -> Source:
     """64x64 colour faces, people in order of name."""
     if not faces:
         raise ValueError(f"no face was found. {HOW}")
     people = sorted({person for person, _ in faces})
-    images = stack([picture for _, picture in faces], size=SIZE, grey=False, progress=progress)
-    labels = np.array([people.index(person) for person, _ in faces])
-    return Source(images, labels, class_names=tuple(people))
+    return Source(*decode(faces, people, size=SIZE, grey=False, progress=progress), class_names=tuple(people))
 
 
 def _verify(source: Path, checksum: str | None) -> None:
     if checksum and source.is_dir():
         raise ValueError(f"{source} is a folder, which has no checksum: leave --checksum out")
-    if checksum and not matches(source, [checksum]):
-        raise ValueError(f"{source} {mismatch(source, [checksum])}: give the file you trust, or its own checksum")
+    if checksum and (problem := wrong_checksum(source, [checksum])):
+        raise ValueError(f"{source} {problem}: give the file you trust, or its own checksum")
 
 
 def _lists(source: Path) -> list[Path]:

@@ -1,6 +1,7 @@
 """Follow FaceScrub's list of links: fetch each picture, check it, keep only the face, survive an interruption."""
 
 import hashlib
+import shutil
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -10,8 +11,7 @@ from pathlib import Path
 from PIL import Image
 
 from attcem.data.fetch import fetch, parse_checksum
-from attcem.data.imagefolder import Labelled
-from attcem.data.pictures import open_picture
+from attcem.data.pictures import Labelled, open_picture
 from attcem.progress import bar
 
 SIZE = (64, 64)
@@ -68,9 +68,7 @@ def fetch_faces(
         pool.shutdown(wait=True, cancel_futures=True)
     alive: Labelled = [(link.person, (link.url, _face(folder, link))) for link in links if _face(folder, link).exists()]
     if not alive:
-        for file in folder.iterdir():
-            file.unlink()
-        folder.rmdir()
+        shutil.rmtree(folder)
         raise ValueError(f"none of the {len(links):,} links gives its picture: check your connection and try again")
     return alive
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import time
-from collections.abc import Iterable
+from collections.abc import Sequence
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 from urllib.error import HTTPError, URLError
@@ -34,23 +34,20 @@ def digest(path: Path, algorithm: str) -> str:
         return hashlib.file_digest(file, lambda: hashlib.new(algorithm, usedforsecurity=False)).hexdigest()
 
 
-def matches(path: Path, checksums: Iterable[str]) -> bool:
-    """Whether the file has one of these checksums."""
-    return any(digest(path, algorithm) == digits for algorithm, digits in map(parse_checksum, checksums))
-
-
-def mismatch(path: Path, checksums: Iterable[str]) -> str:
-    """A sentence that gives the file's own checksums beside those it should have had."""
-    checksums = list(checksums)
-    algorithms = sorted({parse_checksum(checksum)[0] for checksum in checksums})
-    has = " ".join(f"{algorithm}:{digest(path, algorithm)}" for algorithm in algorithms)
+def wrong_checksum(path: Path, checksums: Sequence[str]) -> str | None:
+    """None if the file has one of these checksums, else a sentence that gives its own beside them."""
+    wanted = [parse_checksum(checksum) for checksum in checksums]
+    own = {algorithm: digest(path, algorithm) for algorithm, _ in sorted(wanted)}
+    if any(own[algorithm] == digits for algorithm, digits in wanted):
+        return None
+    has = " ".join(f"{algorithm}:{digits}" for algorithm, digits in own.items())
     return f"has checksum {has} and should have {' or '.join(checksums)}"
 
 
 def fetch(
     url: str,
     part: Path,
-    checksums: Iterable[str],
+    checksums: Sequence[str],
     *,
     progress: bool = True,
     attempts: int = 4,
@@ -65,10 +62,9 @@ def fetch(
         give up after `attempts` failures in a row that brought nothing, keeping what is there
     compare the checksum; remove the file when it differs
     """
-    checksums = list(checksums)
     if not url.startswith(("https://", "http://")):
         raise ValueError(f"{url} is no http address: download the file yourself and give it with --from FILE")
-    if part.exists() and matches(part, checksums):
+    if part.exists() and not wrong_checksum(part, checksums):
         return part
     failures, furthest = 0, _size(part)
     while True:
@@ -85,8 +81,7 @@ def fetch(
                     f"{url} cannot be fetched ({error}): {kept}, or give the file with --from FILE"
                 ) from error
             time.sleep(pause * 2**failures)
-    if not matches(part, checksums):
-        problem = mismatch(part, checksums)
+    if problem := wrong_checksum(part, checksums):
         part.unlink()
         advice = "it was removed; try again, or pass the value you trust with --checksum sha256:HEX"
         raise ValueError(f"{url} {problem}: {advice}")

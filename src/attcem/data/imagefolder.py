@@ -1,23 +1,19 @@
 """A folder of pictures, one subfolder per class: PATH/<class>/*, or PATH/train/<class>/* with PATH/test|val."""
 
 from collections import Counter
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
-import numpy as np
-
 from attcem.data.entry import Given
-from attcem.data.pictures import Picture, is_grey, is_picture, open_picture, stack
+from attcem.data.pictures import Labelled, Picture, decode, is_grey, is_picture, open_picture
 from attcem.data.source import SMALLEST, Source
+from attcem.types.mapped import MEMORY
 
 TEST_FOLDERS = ("test", "val")
-LARGEST = 16 << 30
-
-Labelled = list[tuple[str, Picture]]
-"""Class and picture."""
 
 
-def read(path: Path, progress: bool = True) -> Source:
+def read(path: Path, memory: int = MEMORY, progress: bool = True) -> Source:
     """Read the folder; every picture becomes the most common size and mode."""
     train, test = find(path)
     names = sorted({name for name, _ in train})
@@ -28,15 +24,7 @@ def read(path: Path, progress: bool = True) -> Source:
     if min(size) < SMALLEST:
         advice = f"resize to at least {SMALLEST}x{SMALLEST}"
         raise ValueError(f"{path}: most pictures have {size[1]}x{size[0]} pixels: {advice}")
-    if (len(train) + len(test)) * size[0] * size[1] * 3 > LARGEST:
-        raise ValueError(
-            f"{path}: {len(train) + len(test)} pictures of {size[1]}x{size[0]} do not fit: resize them first"
-        )
-
-    def arrays(part: Labelled) -> tuple[np.ndarray, np.ndarray]:
-        images = stack([picture for _, picture in part], size=size, grey=grey, progress=progress)
-        return images, np.array([names.index(name) for name, _ in part])
-
+    arrays = partial(decode, classes=names, size=size, grey=grey, progress=progress, memory=memory)
     x_test, y_test = arrays(test) if test else (None, None)
     return Source(*arrays(train), x_test, y_test, class_names=tuple(names))
 

@@ -1,4 +1,4 @@
-"""Batches from memory: uint8 images stay where the network is, and whole batches are augmented in one gather."""
+"""Batches of uint8 images, which lie where the network is if they fit there; a batch is augmented in one gather."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,6 +17,9 @@ class Augment:
     crop: int = 4
     flip: bool = True
 
+
+AT_ONCE = 256 * 64**2
+"""Pixels of a batch for evaluation, at most: those of 20 images of 224×224."""
 
 NO_AUGMENT = Augment(crop=0, flip=False)
 
@@ -59,7 +62,8 @@ class Loader:
             raise ValueError(f"batch must be at least 1, not {batch}")
         if augment.crop >= min(images.shape[1:]):
             raise ValueError(f"crop={augment.crop} must be smaller than the image, {images.shape[1]}×{images.shape[2]}")
-        self.x, self.y = images.x.to(device).contiguous(), images.y.to(device)
+        images = images.to(torch.device(device))
+        self.x, self.y, self.device = images.x.contiguous(), images.y, device
         self.batch, self.augment, self.seed = batch, augment, seed
 
     def __len__(self) -> int:
@@ -77,13 +81,15 @@ class Loader:
             pick, (down, right), flip = pick.to(self.x.device), shift.to(self.x.device), flip.to(self.x.device)
             plain = self.augment == NO_AUGMENT
             chosen = self.x[pick] if plain else shift_flip(self.x, pick, down, right, flip)
-            yield chosen.permute(0, 3, 1, 2).float().div_(255), self.y[pick]
+            yield chosen.to(self.device).permute(0, 3, 1, 2).float().div_(255), self.y[pick].to(self.device)
 
 
 def in_order(
     images: Images, batch: int = 256, device: torch.device | str = "cpu"
 ) -> Iterator[tuple[Float[Tensor, "b c h w"], Int64[Tensor, " b"]]]:
-    """Every image once, in order, as it is: for evaluation."""
+    """Every image once, in order, as it is: for evaluation. Batches of large images are smaller."""
+    _, height, width = images.shape
+    batch = min(batch, max(1, AT_ONCE // (height * width)))
     for start in range(0, len(images), batch):
         part = images[start : start + batch]
         yield part.pixels().to(device), part.y.to(device)

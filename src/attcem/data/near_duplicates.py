@@ -13,6 +13,8 @@ import numpy as np
 import torch
 from torch.nn.functional import adaptive_avg_pool2d, avg_pool2d, pad
 
+from attcem.types.mapped import Chosen, blocks
+
 RECIPE = 1
 """Rises with every change that may find other pairs."""
 
@@ -43,10 +45,10 @@ PAIRS, DEVIATIONS = 400, 10
 LEAST, ENOUGH = 0.5, 0.9
 
 BLOCK = 1024
-"""Pictures, or pairs, handled at a time."""
+"""Rows, or pairs, handled at a time."""
 
 
-def near_pairs(images: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def near_pairs(images: np.ndarray | Chosen, labels: np.ndarray) -> np.ndarray:
     """Positions (first, second) of near-duplicates among NHWC uint8 pictures, whatever their labels."""
     close = close_pairs(images)
     if not len(close):
@@ -56,7 +58,7 @@ def near_pairs(images: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return close[correlations(details, close) >= least_correlation(details, labels)].numpy()
 
 
-def close_pairs(images: np.ndarray) -> torch.Tensor:
+def close_pairs(images: np.ndarray | Chosen) -> torch.Tensor:
     """Pairs whose whitened thumbnails are far closer to each other than either is to most of its surroundings.
 
     The surroundings reach as far as the nearest hundredth of the references, and not less than the ten nearest.
@@ -166,10 +168,13 @@ def _stride(rows: torch.Tensor) -> int:
     return -(-len(rows) // REFERENCES)
 
 
-def _by_blocks(function: Callable[[torch.Tensor], torch.Tensor], images: np.ndarray) -> torch.Tensor:
+def _by_blocks(function: Callable[[torch.Tensor], torch.Tensor], images: np.ndarray | Chosen) -> torch.Tensor:
     """One array made once, as a list of the blocks' results would need twice the memory."""
-    pixels = torch.from_numpy(images).permute(0, 3, 1, 2)
-    results = torch.empty(len(images), *function(pixels[:1].float()).shape[1:])
-    for start in range(0, len(images), BLOCK):
-        results[start : start + BLOCK] = function(pixels[start : start + BLOCK].float())
+
+    def of(rows: slice) -> torch.Tensor:
+        return function(torch.from_numpy(images[rows].astype(np.float32)).permute(0, 3, 1, 2))
+
+    results = torch.empty(len(images), *of(slice(1)).shape[1:])
+    for rows in blocks(images):
+        results[rows] = of(rows)
     return results

@@ -3,11 +3,9 @@
 import re
 from pathlib import Path, PurePosixPath
 
-import numpy as np
-
 from attcem.data.archive import members
 from attcem.data.entry import Address, Published
-from attcem.data.pictures import Picture, stack
+from attcem.data.pictures import Picture, decode
 from attcem.data.source import Source
 
 SIZE = (92, 112)
@@ -24,13 +22,9 @@ def parse(path: Path, progress: bool) -> Source:
             faces[int(picture[1]), int(person[1])] = (name, content)
     if not faces:
         raise ValueError(f"{path.name} has no members like s1/1.pgm: get the archive of {ORL.addresses[0].url}")
-    people = sorted({person for _, person in faces})
-    order = sorted(faces)
-    return Source(
-        x_train=stack([faces[key] for key in order], size=SIZE, grey=True, progress=progress),
-        y_train=np.array([people.index(person) for _, person in order]),
-        class_names=tuple(f"s{person}" for person in people),
-    )
+    people = tuple(f"s{person}" for person in sorted({person for _, person in faces}))
+    in_order = [(f"s{person}", picture) for (_, person), picture in sorted(faces.items())]
+    return Source(*decode(in_order, people, size=SIZE, grey=True, progress=progress), class_names=people)
 
 
 ORL = Published(

@@ -12,9 +12,10 @@ import numpy as np
 import torch
 
 from attcem.data.collect import Pictures
-from attcem.data.duplicates import duplicate_groups, join
+from attcem.data.duplicates import duplicate_groups, join_groups
 from attcem.data.source import Source
 from attcem.types import Images
+from attcem.types.mapped import MEMORY, Chosen
 
 PARTITIONS = ("private", "validation", "public", "test")
 
@@ -55,6 +56,7 @@ def partition(
     validation: float = 0.1,
     test: float = 0.2,
     cache: Path | None = None,
+    memory: int = MEMORY,
     given: Mapping[str, Pictures] | None = None,
 ) -> Data:
     """Draw the four parts; a `given` one, as an official test set, stays as it is, the others are shares of the rest.
@@ -70,11 +72,11 @@ def partition(
             raise ValueError(f"{key}={fraction} is not between 0 and 1: give a share, such as {key}=0.2")
     if seed < 0:
         raise ValueError(f"seed={seed} is negative: give 0 or more")
-    everything = {"train": Pictures(source.x_train, source.y_train), **fixed}
-    labels = np.concatenate([part.y for part in everything.values()])
-    found = duplicate_groups([part.x for part in everything.values()], labels, cache)
+    arrays = [source.x_train, *(part.x for part in fixed.values())]
+    labels = np.concatenate([source.y_train, *(part.y for part in fixed.values())])
+    found = duplicate_groups(arrays, labels, cache)
     sizes = {key: len(part.y) for key, part in fixed.items()}
-    indices, dropped = draw(source.y_train, _joined(found, source.group), sizes, seed, fractions)
+    indices, dropped = draw(source.y_train, _unite(found, source.group), sizes, seed, fractions)
     for key in PARTITIONS:
         if not len(indices[key]):
             raise ValueError(
@@ -89,8 +91,14 @@ def partition(
         "dropped": dropped,
         "sha256": fingerprint(indices),
     }
-    starts = dict(zip(everything, np.cumsum([0, *(len(part.y) for part in everything.values())]), strict=False))
-    parts = {key: _images(everything, starts, key, indices[key]) for key in PARTITIONS}
+    # what does not fit in memory as a whole must not fill it in parts
+    room = memory if sum(x.nbytes for x in arrays) <= memory else 0
+    parts = {
+        key: Images(
+            torch.from_numpy(Chosen(arrays, indices[key]).copy(room)), torch.from_numpy(labels[indices[key]]), memory
+        )
+        for key in PARTITIONS
+    }
     return Data(name=name, **parts, class_names=source.class_names, draw=record)
 
 
@@ -140,14 +148,14 @@ def draw(
     return indices, start - sum(map(len, indices.values()))
 
 
-def _joined(found: np.ndarray, given: np.ndarray | None) -> np.ndarray:
+def _unite(found: np.ndarray, given: np.ndarray | None) -> np.ndarray:
     """The groups of duplicates, united where images of two of them share a given group."""
     if given is None:
         return found
     _, first, same = np.unique(given, return_index=True, return_inverse=True)
     everyone = np.arange(len(found))
     pairs = np.stack([everyone[: len(given)], first[same]], axis=1)
-    return join(len(found), np.stack([everyone, found], axis=1), pairs)
+    return join_groups(len(found), np.stack([everyone, found], axis=1), pairs)
 
 
 def cut(sizes: np.ndarray, shares: Sequence[float]) -> np.ndarray:
@@ -176,12 +184,3 @@ def fingerprint(indices: Indices) -> str:
     for key in PARTITIONS:
         total.update(f"{key} {len(indices[key])}\n".encode() + np.sort(indices[key]).astype("<i8").tobytes())
     return total.hexdigest()
-
-
-def _images(everything: Mapping[str, Pictures], starts: Mapping[str, int], key: str, indices: np.ndarray) -> Images:
-    """Copy the chosen images of the part that was given, or of the training images; a whole part is not copied."""
-    name = key if key in everything else "train"
-    x, y, _ = everything[name]
-    if len(indices) < len(y) or name == "train":
-        x, y = x[indices - starts[name]], y[indices - starts[name]]
-    return Images(torch.from_numpy(x), torch.from_numpy(y))

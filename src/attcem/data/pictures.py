@@ -9,6 +9,7 @@ import numpy as np
 from PIL import Image, UnidentifiedImageError
 
 from attcem.progress import bar
+from attcem.types.mapped import MEMORY, blank
 
 # The plain raster formats only: some of Pillow's readers start other programs.
 FORMATS = ("PNG", "JPEG", "PPM", "BMP", "WEBP", "TIFF", "GIF")
@@ -18,6 +19,9 @@ UNREADABLE = (OSError, SyntaxError, ValueError, EOFError, struct.error, Unidenti
 
 Picture = tuple[str, bytes | Path]
 """A name for messages, and the file or its content."""
+
+Labelled = list[tuple[str, Picture]]
+"""Class and picture."""
 
 
 def is_picture(name: str) -> bool:
@@ -52,12 +56,24 @@ def to_array(image: Image.Image, *, size: tuple[int, int], grey: bool) -> np.nda
     return np.asarray(image, dtype=np.uint8).reshape(size[1], size[0], -1)
 
 
-def stack(pictures: Sequence[Picture], *, size: tuple[int, int], grey: bool, progress: bool = False) -> np.ndarray:
-    """All pictures as one NHWC array; the array is made once, as a list of arrays would need twice the memory."""
-    images = np.empty((len(pictures), size[1], size[0], 1 if grey else 3), dtype=np.uint8)
-    with bar("decoding pictures", len(pictures), shown=progress) as show:
-        for index, picture in enumerate(pictures):
+def decode(
+    labelled: Labelled,
+    classes: Sequence[str],
+    *,
+    size: tuple[int, int],
+    grey: bool,
+    progress: bool = False,
+    memory: int = MEMORY,
+) -> tuple[np.ndarray, np.ndarray]:
+    """All pictures as one NHWC array, decoded one by one, and the number of each one's class.
+
+    Above so many bytes of memory the array lies in a file.
+    """
+    number = {name: place for place, name in enumerate(classes)}
+    images = blank((len(labelled), size[1], size[0], 1 if grey else 3), memory)
+    with bar("decoding pictures", len(labelled), shown=progress) as show:
+        for index, (_, picture) in enumerate(labelled):
             with open_picture(picture) as image:
                 images[index] = to_array(image, size=size, grey=grey)
             show(index + 1)
-    return images
+    return images, np.array([number[name] for name, _ in labelled])

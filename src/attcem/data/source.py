@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.lib.npyio import NpzFile
 
 from attcem.files import replacing
+from attcem.types.mapped import MEMORY, blank, blocks
 
 SMALLEST = 28
 REQUIRED = ("x_train", "y_train")
 OPTIONAL = ("x_test", "y_test", "group")
+HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 UNREADABLE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, ValueError)
 
 
@@ -51,7 +54,7 @@ class Source:
         return self.y_train if self.y_test is None else np.concatenate([self.y_train, self.y_test])
 
     @classmethod
-    def read(cls, path: Path) -> Source:
+    def read(cls, path: Path, memory: int = MEMORY) -> Source:
         """Read a .npz file, never unpickling; a ValueError says what is wrong with it."""
         if not path.is_file():
             raise ValueError(f"{path} is not a file: give the path of a .npz with {', '.join(REQUIRED + OPTIONAL[:2])}")
@@ -63,7 +66,7 @@ class Source:
                     )
             with np.load(path, allow_pickle=False) as stored:
                 wanted = [key for key in (*REQUIRED, *OPTIONAL, "class_names") if key in stored.files]
-                arrays = {key: stored[key] for key in wanted}
+                arrays = {key: _stored(stored, key, memory) for key in wanted}
         except MemoryError as error:
             advice = "close other programs, or save fewer or smaller pictures"
             raise ValueError(f"memory ran out while reading {path} ({error}): {advice}") from error
@@ -86,6 +89,21 @@ class Source:
         with replacing(path) as file:
             np.savez(file, class_names=np.array(self.class_names, dtype=str), **arrays)
         return path
+
+
+def _stored(stored: NpzFile, key: str, memory: int) -> np.ndarray:
+    """An array of the file; pictures that do not fit in memory are unpacked block by block."""
+    assert stored.zip is not None, "it is open"
+    with stored.zip.open(f"{key}.npy") as file:
+        read_header = HEADERS.get(np.lib.format.read_magic(file))
+        if read_header is not None:
+            shape, columns_first, dtype = read_header(file)
+            if dtype == np.uint8 and not columns_first and np.prod(shape) > memory:
+                x = blank(shape, memory)
+                for rows in blocks(x):
+                    x[rows] = np.frombuffer(file.read(x[rows].nbytes), np.uint8).reshape(x[rows].shape)
+                return x
+    return stored[key]
 
 
 def _images(x: np.ndarray, name: str) -> np.ndarray:

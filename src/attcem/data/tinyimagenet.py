@@ -1,12 +1,11 @@
 """TinyImageNet: 200 of ImageNet's classes at 64x64; its val part, which has labels, is the test set."""
 
+from functools import partial
 from pathlib import Path, PurePosixPath
-
-import numpy as np
 
 from attcem.data.archive import members
 from attcem.data.entry import Address, Published
-from attcem.data.pictures import Picture, is_picture, stack
+from attcem.data.pictures import Labelled, Picture, decode, is_picture
 from attcem.data.source import Source
 
 SIZE = (64, 64)
@@ -14,7 +13,7 @@ SIZE = (64, 64)
 
 def parse(path: Path, progress: bool) -> Source:
     """Collect the JPEGs, which are small, and decode them once all labels are known."""
-    train: list[tuple[str, Picture]] = []
+    train: Labelled = []
     val: dict[str, Picture] = {}
     texts = {"val_annotations.txt": "", "words.txt": ""}
     for name, content in members(path, progress=progress):
@@ -32,16 +31,11 @@ def parse(path: Path, progress: bool) -> Source:
             f"{path.name} has no train/<class>/images or no annotated val/images: get the official archive"
         )
     train.sort(key=lambda labelled: (PurePosixPath(labelled[1][0]).name, labelled[0]))
-    return Source(
-        x_train=stack([picture for _, picture in train], size=SIZE, grey=False, progress=progress),
-        y_train=np.array([wnids.index(wnid) for wnid, _ in train]),
-        x_test=stack([picture for _, picture in test], size=SIZE, grey=False, progress=progress),
-        y_test=np.array([wnids.index(wnid) for wnid, _ in test]),
-        class_names=_first_words(texts["words.txt"], wnids),
-    )
+    arrays = partial(decode, classes=wnids, size=SIZE, grey=False, progress=progress)
+    return Source(*arrays(train), *arrays(test), class_names=_first_words(texts["words.txt"], wnids))
 
 
-def _annotated(text: str, val: dict[str, Picture], wnids: list[str]) -> list[tuple[str, Picture]]:
+def _annotated(text: str, val: dict[str, Picture], wnids: list[str]) -> Labelled:
     """The val pictures with their classes, in the order of the annotations."""
     labelled = []
     for line in text.splitlines():

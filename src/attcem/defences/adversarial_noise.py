@@ -54,6 +54,8 @@ class AdversarialNoise(ARL):
         warmup: epochs before the encoder is penalised; generator and adversary learn from the first step.
     """
 
+    strength = "budget"
+
     def __init__(
         self,
         lam: float = 0.0,

@@ -63,10 +63,11 @@ class Defence(nn.Module):
 
     `lam` weighs the penalty's gradient in the encoder, `warmup` is the number of epochs before it starts, `sigma` the
     Gaussian noise that it adds. A defence of your own overrides the hooks it needs. Its `kind` is its name in the table
-    of defences, or its class's in snake_case.
+    of defences, or its class's in snake_case; `strength` names the option that sets how hard it protects.
     """
 
     kind: str = "defence"
+    strength: str = "lam"
     stage: Stage = Stage.ADVERSARIAL
     sigma: float = 0.0
     lam: float = 1.0
@@ -131,3 +132,5 @@ class Defence(nn.Module):
 
 class Undefended(Defence):
     """Releases the clean latent: the baseline that every defence is measured against."""
+
+    strength = ""

@@ -16,6 +16,7 @@ class Dropout(Defence):
     """
 
     stage = Stage.DROPOUT
+    strength = "rate"
     distribution = "uniform"
 
     def __init__(self, rate: float = 0.5) -> None:

@@ -27,6 +27,7 @@ class LCA(Defence):
     """
 
     stage = Stage.TRANSFORM
+    strength = "threshold"
 
     def __init__(self, threshold: float = 0.5, atoms: float = 2.0, iters: int = 10) -> None:
         super().__init__()

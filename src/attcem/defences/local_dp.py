@@ -67,6 +67,7 @@ class LocalDP(Defence):
     """
 
     stage = Stage.LOCAL_DP
+    strength = "epsilon"
 
     def __init__(
         self, epsilon: float = 8.0, mechanism: str = "gaussian", delta: float = 1e-4, clip: float | None = 1.0

@@ -10,6 +10,7 @@ class Noise(Defence):
     """Adds fresh Gaussian noise at every release: z = ẑ + σ_n ε, ε ~ N(0, I)."""
 
     stage = Stage.NOISE
+    strength = "sigma"
     distribution = "normal"
 
     def __init__(self, sigma: float = 0.1) -> None:

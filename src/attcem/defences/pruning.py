@@ -47,6 +47,8 @@ class Pruning(Defence):
         warmup: epochs before the rest is silenced.
     """
 
+    strength = "keep"
+
     def __init__(self, keep: float = 0.5, warmup: int = 1) -> None:
         super().__init__()
         if not 0 < keep <= 1 or warmup < 1:

@@ -25,6 +25,7 @@ class TopK(Defence):
     """
 
     stage = Stage.PRUNING
+    strength = "keep"
 
     def __init__(self, keep: float = 0.5) -> None:
         super().__init__()

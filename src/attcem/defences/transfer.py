@@ -20,6 +20,8 @@ class Transfer(Defence):
         rate: how fast the encoder learns against the cloud half; 0 keeps it frozen.
     """
 
+    strength = "rate"
+
     def __init__(self, start_from: str = "", rate: float = 0.0) -> None:
         super().__init__()
         if not 0 <= rate <= 1:

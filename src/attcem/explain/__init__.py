@@ -8,11 +8,8 @@ from pathlib import Path
 
 from attcem.defences import Defence, Guard
 from attcem.experiment import load_run
-from attcem.explain.attention import attention
-from attcem.explain.gates import gates
-from attcem.explain.latent import neighbours, pca
 from attcem.explain.look import look
-from attcem.explain.slots import slots
+from attcem.figures import style
 from attcem.files import write_atomically
 from attcem.models import Split
 from attcem.types import Explanation
@@ -35,10 +32,10 @@ def explain(
     passed as `model`, a chain with a defence of your own as `guard`.
     """
     folder = Path(folder)
-    model, guard, data = load_run(folder, model, guard, device=device)
-    scene = look(model, guard, data, images)
-    found = [*attention(scene), *slots(scene), *gates(scene), pca(scene), *([neighbours(scene)] if tsne else [])]
-    return keep(folder / "explain", found)
+    with style.styled():  # which says what to install where matplotlib is missing
+        from attcem.explain.draw import draw
+
+        return keep(folder / "explain", draw(look(*load_run(folder, model, guard, device=device), images), tsne=tsne))
 
 
 def keep(folder: Path, found: list[Explanation]) -> list[Explanation]:

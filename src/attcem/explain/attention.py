@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int64, UInt8
+from jaxtyping import Float, Int64
+from matplotlib.patches import Rectangle
 
-from attcem.explain.canvas import Canvas
-from attcem.explain.colours import STRONGEST, doublings, more_or_less
+from attcem.explain import sheet
 from attcem.explain.look import Scene, Sight
-from attcem.explain.rows import NAME, chosen_rows, name_row, of_how_many, tinted
 from attcem.types import Explanation
 
 EACH = 4
 """Images that weigh most, and as many that weigh least."""
-THUMB, GAP, STRIP, HEAD = 68, 8, 250, 58
+THUMB, GAP, STRIP = 68, 8, 250
 ROW = THUMB + 30
+STRONGEST = 3.0
+"""Doublings, or halvings, at which a colour is full: eight times as much as equal, or an eighth."""
 
 
 def attention(scene: Scene) -> Iterator[Explanation]:
@@ -32,7 +34,7 @@ def explained(scene: Scene, sight: Sight, weight: Float[np.ndarray, "m t"]) -> E
     members = {int(c): ranked(of_image, y == c) for c in np.unique(y)}
     half = {c: half_of(of_image[order]) for c, order in members.items()}
     even = {c: half[c] / (len(order) / 2) for c, order in members.items()}
-    shown = chosen_rows(y, lambda c: -even[c])
+    shown = sheet.chosen_rows(y, lambda c: -even[c])
     narrowest = min(shown, key=lambda c: even[c])
     middle = float(np.median(list(even.values())))
     if middle < 0.5:
@@ -50,7 +52,7 @@ def explained(scene: Scene, sight: Sight, weight: Float[np.ndarray, "m t"]) -> E
         "A strip holds all images of a class, heaviest first: orange weighs more than an equal share, blue less; ×2 is "
         "twice an equal share. In training, shares are taken inside a batch; here, over all images of the class."
         + (positions(weight) if scene.grid(weight.shape[1]) else "")
-        + of_how_many(shown, y, "those whose attention is most uneven"),
+        + sheet.of_how_many(shown, y, "those whose attention is most uneven"),
         png=drawn(scene, sight, weight, {c: members[c] for c in shown}, half),
     )
 
@@ -87,45 +89,43 @@ def drawn(
     half: dict[int, int],
 ) -> bytes:
     """Name, strip, heaviest and lightest images of every class."""
-    most = NAME + STRIP + 28
+    most = STRIP + 28
     least = most + EACH * (THUMB + GAP) + 24
-    sheet = Canvas(least + EACH * (THUMB + GAP) - GAP, HEAD + ROW * len(members))
-    legend(sheet)
-    for x, title in ((NAME, "all images, by weight"), (most, "weigh most"), (least, "weigh least")):
-        sheet.text(x, HEAD - 14, title, size=12)
+    names = [f"{sheet.short(scene.names[c])}\n{len(order)} images" for c, order in members.items()]
+    figure, axes = sheet.rows(names, least + EACH * (THUMB + GAP) - GAP, ROW)
+    for x, title in ((0, "all images, by weight"), (most, "weigh most"), (least, "weigh least")):
+        axes.text(x, -14, title)
+    colours: Any = {"cmap": sheet.MORE_OR_LESS, "vmin": -STRONGEST, "vmax": STRONGEST}
     for row, (c, order) in enumerate(members.items()):
-        top = HEAD + row * ROW
-        name_row(sheet, top + THUMB / 2, scene.names[c], f"{len(order)} images")
-        of_image = weight[order].mean(1)
-        sheet.heat(NAME, top + 12, STRIP, 30, more_or_less(of_image[None]))
-        sheet.frame(NAME, top + 12, STRIP, 30)
-        sheet.note(NAME, top + 53, f"half of the weight on {half[c]} of {len(order)}")
+        top, shares = row * ROW, weight[order].mean(1)
+        strip = axes.imshow(doublings(shares)[None], extent=(0, STRIP, top + 42, top + 12), **colours)
+        axes.add_patch(Rectangle((0, top + 12), STRIP, 30, fill=False, edgecolor=sheet.RULE))
+        sheet.put_note(axes, 0, top + 53, f"half of the weight on {half[c]} of {len(order)}", ha="left")
         each = min(EACH, len(order) // 2)
         for x, places in ((most, range(each)), (least, range(len(order) - each, len(order)))):
             for column, place in enumerate(places):
                 at, token = x + column * (THUMB + GAP), weight[order[place]]
-                sheet.picture(at, top, THUMB, shown_image(scene, int(sight.index[order[place]]), token))
-                sheet.note(at + THUMB / 2, top + THUMB + 10, times(token.mean()), anchor="mm")
-    return sheet.png()
+                grid = scene.grid(len(token))
+                cover = None if grid is None else cover_of(token.reshape(grid))
+                sheet.put_picture(axes, at, top, THUMB, scene.x[sight.index[order[place]]], cover)
+                sheet.put_note(axes, at + THUMB / 2, top + THUMB + 10, times(token.mean()))
+    beside = axes.inset_axes((0, -66, STRIP, 8), transform=axes.transData)
+    scale = figure.colorbar(strip, cax=beside, orientation="horizontal")
+    scale.set_ticks([-STRONGEST, 0, STRONGEST], labels=["×1/8", "×1, equal", "×8"])
+    return sheet.png(figure)
 
 
-def shown_image(scene: Scene, image: int, token: Float[np.ndarray, " t"]) -> UInt8[np.ndarray, "h w 3"]:
-    """The image, under the weights of its positions over their mean where it has any: full colour from twice on."""
-    grid = scene.grid(len(token))
-    if grid is None:
-        return scene.x[image]
-    ratio = (token / max(token.mean(), 1e-30)).reshape(grid)
-    strength = np.minimum(1, STRONGEST * np.abs(doublings(ratio)))
-    return tinted(scene.x[image], more_or_less(np.where(ratio > 1, np.inf, 0.0)), 0.75 * strength)
+def doublings(ratio: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
+    """log₂ of a share over an equal share."""
+    return np.log2(np.maximum(ratio, 1e-12))
 
 
-def legend(sheet: Canvas) -> None:
-    """What the colours of a strip mean."""
-    scale = 2.0 ** np.linspace(-STRONGEST, STRONGEST, 61)
-    sheet.heat(NAME, 4, STRIP, 8, more_or_less(scale[None]))
-    sheet.frame(NAME, 4, STRIP, 8)
-    for share, text, anchor in ((0.0, "×1/8", "lm"), (0.5, "×1, equal", "mm"), (1.0, "×8", "rm")):
-        sheet.note(NAME + share * STRIP, 21, text, anchor)
+def cover_of(weight: Float[np.ndarray, "a b"]) -> Float[np.ndarray, "a b 4"]:
+    """Colours of positions, by their weight over the image's mean: full from twice, or half, of it on."""
+    level = doublings(weight / max(weight.mean(), 1e-30))
+    cover = sheet.MORE_OR_LESS(np.where(level > 0, 1.0, 0.0))
+    cover[..., 3] = 0.75 * np.minimum(1, np.abs(level))
+    return cover
 
 
 def times(ratio: float) -> str:

@@ -6,14 +6,15 @@ from collections.abc import Iterator
 
 import numpy as np
 from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.ticker import PercentFormatter
 
-from attcem.explain.canvas import Canvas
-from attcem.explain.colours import BLUE, SOFT, amount
+from attcem.explain import sheet
 from attcem.explain.look import Scene, Sight
 from attcem.types import Explanation
 
 BINS = 16
-WIDTH, HEIGHT, ROW, TOP, LEFT, BETWEEN = 440, 130, 215, 42, 30, 70
+WIDTH, HEIGHT = 500, 200
 SHUT, OPEN = 0.1, 0.9
 
 
@@ -27,14 +28,16 @@ def gates(scene: Scene) -> Iterator[Explanation]:
 def explained(scene: Scene, sight: Sight) -> Explanation:
     """A row for every gate: its values now, and over the epochs of training if they were logged."""
     past = {name: scene.over_epochs(f"{sight.link}/{name}_gate_histogram") for name in sight.gates}
-    logged = any(rows is not None for rows in past.values())
-    sheet = Canvas(LEFT + WIDTH + (BETWEEN + WIDTH if logged else 0) + 10, ROW * len(sight.gates))
-    for row, (name, values) in enumerate(sight.gates.items()):
-        top = row * ROW + TOP
-        histogram(sheet, top, name, values)
-        rows = past[name]
-        if rows is not None:
-            history(sheet, top, rows)
+    columns = 1 + any(rows is not None for rows in past.values())
+    figure = sheet.blank(columns * WIDTH, HEIGHT * len(past), layout="constrained")
+    for axes, (name, values) in zip(
+        figure.subplots(len(past), columns, squeeze=False), sight.gates.items(), strict=True
+    ):
+        draw_now(axes[0], name, values)
+        if (rows := past[name]) is not None:
+            draw_past(axes[1], rows)
+        elif columns > 1:
+            axes[1].set_visible(False)
     shut = [name for name, values in sight.gates.items() if values.mean() < SHUT]
     return Explanation(
         file=f"gates-{sight.link}.png",
@@ -47,7 +50,7 @@ def explained(scene: Scene, sight: Sight) -> Explanation:
             if shut
             else "Watch for a gate that drifts to 0: the penalty then falls while the latent leaks as before."
         ),
-        png=sheet.png(),
+        png=sheet.png(figure),
     )
 
 
@@ -59,29 +62,17 @@ def words(name: str, values: Float[np.ndarray, " g"]) -> str:
     )
 
 
-def histogram(sheet: Canvas, top: float, name: str, values: Float[np.ndarray, " g"]) -> None:
+def draw_now(axes: Axes, name: str, values: Float[np.ndarray, " g"]) -> None:
     """Shares of the values in equal bins between 0 and 1."""
-    counted, _ = np.histogram(values, BINS, (0, 1))
-    share = counted / len(values)
-    sheet.text(
-        LEFT, top - 28, f"{name} gate now: {len(values):,} value{'s' * (len(values) > 1)}, mean {values.mean():.2f}"
-    )
-    for place, part in enumerate(share):
-        tall = HEIGHT * part / share.max()
-        sheet.box(LEFT + place * WIDTH / BINS + 1, top + HEIGHT - tall, WIDTH / BINS - 2, tall, BLUE)
-    sheet.line(LEFT, top + HEIGHT, LEFT + WIDTH, top + HEIGHT, SOFT)
-    peak = int(share.argmax())
-    sheet.note(LEFT + (peak + 0.5) * WIDTH / BINS, top - 8, f"{share[peak]:.0%}", anchor="mm")
-    for share_across, text, anchor in ((0.0, "0 shut", "lm"), (0.5, "0.5", "mm"), (1.0, "1 open", "rm")):
-        sheet.note(LEFT + share_across * WIDTH, top + HEIGHT + 13, text, anchor)
+    axes.hist(values, BINS, range=(0, 1), weights=np.full(len(values), 1 / len(values)), rwidth=0.93, color=sheet.BLUE)
+    axes.set_xlim(0, 1)
+    axes.set_title(f"{name} gate now: {len(values):,} value{'s' * (len(values) > 1)}, mean {values.mean():.2f}")
+    axes.set_xticks([0, 0.5, 1], ["0 shut", "0.5", "1 open"])
+    axes.yaxis.set_major_formatter(PercentFormatter(1, 0))
 
 
-def history(sheet: Canvas, top: float, rows: Float[np.ndarray, "e b"]) -> None:
+def draw_past(axes: Axes, rows: Float[np.ndarray, "e b"]) -> None:
     """Epochs across, values upwards, as dark as there are many; grey where the penalty was not on yet."""
-    left = LEFT + WIDTH + BETWEEN
-    sheet.text(left, top - 28, "over training")
-    sheet.heat(left, top, WIDTH, HEIGHT, amount((rows / np.nanmax(rows)).T[::-1]))
-    for place, text in ((0.0, "1"), (0.5, "0.5"), (1.0, "0")):
-        sheet.note(left - 8, top + place * HEIGHT, text, anchor="rm")
-    sheet.note(left, top + HEIGHT + 13, "epoch 1")
-    sheet.note(left + WIDTH, top + HEIGHT + 13, f"epoch {len(rows)}", anchor="rm")
+    axes.imshow(rows.T, sheet.AMOUNT, vmin=0, origin="lower", extent=(0, len(rows), 0, 1))
+    axes.set(title="over training", yticks=[0, 0.5, 1], yticklabels=["0", "0.5", "1"])
+    axes.set_xticks([0.5, len(rows) - 0.5], ["epoch 1", f"epoch {len(rows)}"])

@@ -8,14 +8,14 @@ from importlib.util import find_spec
 
 import numpy as np
 from jaxtyping import Float, Int64
+from matplotlib.axes import Axes
+from matplotlib.patches import Circle
 
-from attcem.explain.canvas import Canvas
-from attcem.explain.colours import KINDS, colour_of, kinds
+from attcem.explain import sheet
 from attcem.explain.look import Scene
 from attcem.types import Explanation
 
-WIDTH, HEIGHT, BETWEEN, TOP, MARGIN = 490, 420, 40, 30, 14
-COLUMNS, LINE = 4, 20
+WIDTH, HEIGHT, BETWEEN, MARGIN = 490, 420, 40, 14
 COMPONENTS = 50
 """Of the latent, that t-SNE starts from."""
 
@@ -87,24 +87,39 @@ def panels(scene: Scene, places: Float[np.ndarray, "n 2"], sigma: float) -> byte
             slot = np.full(len(scene.y), -1)
             slot[sight.index] = sight.resp.mean(1).argmax(1)
             coloured.append((f"by foremost slot of {sight.name}", slot, lambda k: f"slot {k + 1}"))
-    legends = [legend_of(number) for _, number, _ in coloured]
-    lines = max(-(-len(legend) // COLUMNS) for legend in legends)
-    sheet = Canvas(len(coloured) * (WIDTH + BETWEEN) - BETWEEN, TOP + HEIGHT + 16 + lines * LINE)
+    figure = sheet.blank(len(coloured) * (WIDTH + BETWEEN) - BETWEEN, HEIGHT)
+    wide = figure.get_figwidth() * 96
     low, high = places.min(0), places.max(0)
     scale = min((np.array([WIDTH, HEIGHT]) - 2 * MARGIN) / np.maximum(high - low, 1e-12))
-    dots = np.array([WIDTH, HEIGHT]) / 2 + (places - (low + high) / 2) * scale * [1, -1]
-    for column, ((title, number, name), legend) in enumerate(zip(coloured, legends, strict=True)):
-        left = column * (WIDTH + BETWEEN)
-        sheet.text(left, 12, title, room=WIDTH)
-        colour = np.array([legend.get(int(kind), len(KINDS)) for kind in number])
-        sheet.dots(left, TOP, (WIDTH, HEIGHT), dots, kinds(colour))
-        sheet.frame(left, TOP, WIDTH, HEIGHT)
-        ring(sheet, left, 2 * sigma * scale, dots)
-        for place, (kind, own) in enumerate(legend.items()):
-            x, y = left + place % COLUMNS * WIDTH / COLUMNS, TOP + HEIGHT + 18 + place // COLUMNS * LINE
-            sheet.box(x, y - 5, 10, 10, colour_of(own))
-            sheet.text(x + 16, y, name(kind) if own < len(KINDS) else "others", size=12, room=WIDTH / COLUMNS - 20)
-    return sheet.png()
+    dots = np.array([WIDTH, HEIGHT]) / 2 + (places - (low + high) / 2) * scale
+    for column, (title, number, name) in enumerate(coloured):
+        axes = figure.add_axes((column * (WIDTH + BETWEEN) / wide, 0, WIDTH / wide, 1), xticks=[], yticks=[])
+        axes.spines[:].set_visible(True)
+        axes.set(title=title, xlim=(0, WIDTH), ylim=(0, HEIGHT))
+        legend = legend_of(number)
+        colour = np.array([legend.get(int(kind), len(sheet.KINDS)) for kind in number])
+        axes.scatter(dots[:, 0], dots[:, 1], c=sheet.kinds(colour), s=14, alpha=0.67, linewidths=0)
+        draw_noise(axes, 2 * sigma * scale, dots)
+        names = {kind: sheet.short(name(kind)) if own < len(sheet.KINDS) else "others" for kind, own in legend.items()}
+        columns = min(4, WIDTH // (40 + 7 * max(map(len, names.values()))))
+        handles = [sheet.swatch(own, names[kind]) for kind, own in legend.items()]
+        axes.legend(
+            handles=handles, loc="upper left", bbox_to_anchor=(0, 0), ncols=columns, handlelength=1, borderpad=0
+        )
+    return sheet.png(figure)
+
+
+def draw_noise(axes: Axes, radius: float, dots: Float[np.ndarray, "n 2"]) -> None:
+    """The noise at its true size in the emptiest corner, or in words if it is too large to draw."""
+    if radius > HEIGHT / 2 - 24:
+        sheet.put_note(axes, WIDTH - 12, 14, "noise, 2σ: a ring larger than this panel", ha="right")
+    elif radius >= 3:
+        wide, high = 2 * radius + 96, 2 * radius + 24
+        corners = [(x, y) for y in (0, HEIGHT - high) for x in (0, WIDTH - wide)]
+        inside = [((dots >= corner) & (dots <= np.add(corner, (wide, high)))).all(1).sum() for corner in corners]
+        x, y = corners[int(np.argmin(inside))]
+        axes.add_patch(Circle((x + 12 + radius, y + high / 2), radius, fill=False, edgecolor=sheet.INK))
+        sheet.put_note(axes, x + 18 + 2 * radius, y + high / 2, "noise, 2σ", ha="left")
 
 
 def legend_of(number: Int64[np.ndarray, " n"]) -> dict[int, int]:
@@ -113,22 +128,7 @@ def legend_of(number: Int64[np.ndarray, " n"]) -> dict[int, int]:
     All others, and those that are of no kind (−1), share one.
     """
     found, counts = np.unique(number[number >= 0], return_counts=True)
-    most = np.sort(found[np.argsort(-counts, kind="stable")[: len(KINDS)]])
-    enough = found.max(initial=0) < len(KINDS)
+    most = np.sort(found[np.argsort(-counts, kind="stable")[: len(sheet.KINDS)]])
+    enough = found.max(initial=0) < len(sheet.KINDS)
     legend = {int(kind): int(kind) if enough else colour for colour, kind in enumerate(most)}
-    return legend | ({-1: len(KINDS)} if len(legend) < len(np.unique(number)) else {})
-
-
-def ring(sheet: Canvas, left: float, radius: float, dots: Float[np.ndarray, "n 2"]) -> None:
-    """The noise at its true size in the emptiest corner, or in words if it is too large to draw."""
-    if radius > HEIGHT / 2 - 24:
-        sheet.note(left + WIDTH - 12, TOP + HEIGHT - 14, "noise, 2σ: a ring larger than this panel", anchor="rm")
-        return
-    if radius < 3:
-        return
-    wide, high = 2 * radius + 96, 2 * radius + 24
-    corners = [(x, y) for y in (HEIGHT - high, 0) for x in (0, WIDTH - wide)]
-    inside = [((dots >= corner) & (dots <= np.add(corner, (wide, high)))).all(1).sum() for corner in corners]
-    x, y = corners[int(np.argmin(inside))]
-    sheet.ring(left + x + 12 + radius, TOP + y + high / 2, radius)
-    sheet.note(left + x + 18 + 2 * radius, TOP + y + high / 2, "noise, 2σ")
+    return legend | ({-1: len(sheet.KINDS)} if len(legend) < len(np.unique(number)) else {})

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 import numpy as np
 from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
-from attcem.explain.canvas import Canvas
-from attcem.explain.colours import INK, PAPER, amount, colour_of, kinds
+from attcem.explain import sheet
 from attcem.explain.look import Scene, Sight
-from attcem.explain.rows import NAME, chosen_rows, name_row, of_how_many, tinted
 from attcem.types import Explanation
 
-CELL, HEAD, PANEL, PLOT = 27, 50, 440, 330
+CELL, PANEL, PLOT = 27, 580, 390
 THUMB, GAP = 62, 8
 EXAMPLES = 4
 UNDECIDED = 0.1
@@ -47,8 +47,8 @@ def usage(scene: Scene, sight: Sight, resp: Float[np.ndarray, "m t k"]) -> Expla
     y, k = scene.y[sight.index], resp.shape[2]
     share = {int(c): resp[y == c].mean((0, 1)) for c in np.unique(y)}
     used = {c: effective(row) for c, row in share.items()}
-    shown = chosen_rows(y, lambda c: -used[c])
-    sheet = usage_sheet(scene, np.stack([share[c] for c in shown]), shown, scene.over_epochs(f"{sight.link}/slot_mass"))
+    shown = sheet.chosen_rows(y, lambda c: -used[c])
+    table, past = np.stack([share[c] for c in shown]), scene.over_epochs(f"{sight.link}/slot_mass")
     belongs, usual = float(resp.max(2).mean()), float(np.median(list(used.values())))
     what = "A position" if resp.shape[1] > 1 else "An image"
     return Explanation(
@@ -56,8 +56,8 @@ def usage(scene: Scene, sight: Sight, resp: Float[np.ndarray, "m t k"]) -> Expla
         title=f"Slot usage of {sight.name}",
         caption=f"{verdict(usual, belongs, k)} A class uses its {k} slots as if it had {usual:.1f} equal ones. {what} "
         f"belongs to its foremost slot by {belongs:.2f} on average: 1 is certain, {1 / k:.2f} is undecided."
-        + of_how_many(shown, y, "those that use the fewest slots"),
-        png=sheet.png(),
+        + sheet.of_how_many(shown, y, "those that use the fewest slots"),
+        png=sheet.png(usage_figure([sheet.short(scene.names[c]) for c in shown], table, past)),
     )
 
 
@@ -70,69 +70,66 @@ def verdict(used: float, belongs: float, slots: int) -> str:
     return "Some slots hold most of a class." if used < 0.6 * slots else "All slots are in use."
 
 
-def usage_sheet(
-    scene: Scene, share: Float[np.ndarray, "c k"], shown: list[int], epochs: Float[np.ndarray, "e k"] | None
-) -> Canvas:
-    """The heat maps, side by side."""
+def usage_figure(names: list[str], share: Float[np.ndarray, "c k"], epochs: Float[np.ndarray, "e k"] | None) -> Figure:
+    """The heat maps, side by side, dark for much by the same scale."""
     rows, k = share.shape
-    height = max(rows, k if epochs is not None else 0) * CELL
-    side = NAME + PANEL + 60
-    sheet = Canvas(NAME + PANEL if epochs is None else side + PLOT, HEAD + height + 24)
-    sheet.text(0, 10, "share of the class in each slot")
-    cells(sheet, NAME, share)
-    for row, c in enumerate(shown):
-        name_row(sheet, HEAD + (row + 0.5) * CELL, scene.names[c])
+    widths = [PANEL] if epochs is None else [PANEL, PLOT]
+    height = 60 + CELL * max(rows, k if epochs is not None else 0)
+    figure = sheet.blank(sum(widths), height, layout="constrained")
+    panels = figure.subplots(1, len(widths), squeeze=False, width_ratios=widths)[0]
+    most = max(np.nanmax(part) for part in (share, epochs) if part is not None)
+    shown = {"vmin": 0, "vmax": most, "cmap": sheet.AMOUNT}
+    slots = range(0, k, 1 if k <= 25 else 5)
+    numbers = [str(slot + 1) for slot in slots]
+    panels[0].imshow(share, **shown)
+    panels[0].set(title="share of the class in each slot", xlabel="slot")
+    panels[0].set_xticks(slots, numbers)
+    panels[0].set_yticks(range(rows), names, color=sheet.INK, fontsize=9.75)
+    if k <= 12:
+        write_shares(panels[0], share, most)
     if epochs is not None:
-        sheet.text(side, 10, "slots over training, all classes")
-        sheet.heat(side, HEAD, PLOT, k * CELL, amount(epochs.T / max(np.nanmax(share), np.nanmax(epochs))))
-        for slot in range(k):
-            sheet.note(side - 8, HEAD + (slot + 0.5) * CELL, str(slot + 1), anchor="rm")
-        sheet.note(side, HEAD + k * CELL + 12, "epoch 1")
-        sheet.note(side + PLOT, HEAD + k * CELL + 12, f"epoch {len(epochs)}", anchor="rm")
-    return sheet
+        panels[1].imshow(epochs.T, **shown)
+        panels[1].set(title="slots over training, all classes", ylabel="slot")
+        panels[1].set_yticks(slots, numbers)
+        panels[1].set_xticks([0, len(epochs) - 1], ["epoch 1", f"epoch {len(epochs)}"])
+    for axes in panels:
+        axes.spines[:].set_visible(False)
+        axes.tick_params(length=0)
+    return figure
 
 
-def cells(sheet: Canvas, left: float, share: Float[np.ndarray, "c k"]) -> None:
-    """Shares as colours and, where there is room, as numbers."""
-    rows, k = share.shape
-    width = PANEL / k
-    sheet.heat(left, HEAD, PANEL, rows * CELL, amount(share / share.max()))
-    sheet.note(left - 12, HEAD - 12, "slot", anchor="rm")
-    for slot in range(k):
-        if width >= 16 or slot % 5 == 0:
-            sheet.note(left + (slot + 0.5) * width, HEAD - 12, str(slot + 1), anchor="mm")
-        for row in range(rows if width >= 32 else 0):
-            colour = PAPER if share[row, slot] > 0.75 * share.max() else INK
-            at = left + (slot + 0.5) * width, HEAD + (row + 0.5) * CELL
-            sheet.text(*at, f"{share[row, slot]:.0%}", size=11, colour=colour, anchor="mm")
+def write_shares(axes: Axes, share: Float[np.ndarray, "c k"], most: float) -> None:
+    """A number in every cell."""
+    for (row, slot), part in np.ndenumerate(share):
+        colour = "white" if part > 0.6 * most else sheet.INK
+        axes.text(slot, row, f"{part:.0%}", fontsize=sheet.SMALL, color=colour, ha="center", va="center")
 
 
 def where(scene: Scene, sight: Sight, resp: Float[np.ndarray, "m t k"], grid: tuple[int, int]) -> Explanation:
     """A few images of each class beside the slots of their positions."""
     y, k = scene.y[sight.index], resp.shape[2]
-    shown = chosen_rows(y, lambda c: float((y == c).sum()))
+    shown = sheet.chosen_rows(y, lambda c: float((y == c).sum()))
     pair = 2 * THUMB + 2 + 2 * GAP
-    sheet = Canvas(NAME + EXAMPLES * pair - 2 * GAP, HEAD + len(shown) * (THUMB + GAP))
-    for slot in range(min(k, MOST_SLOTS)):
-        sheet.box(NAME + slot * 44, 4, 14, 14, colour_of(slot))
-        sheet.note(NAME + slot * 44 + 18, 11, f"{slot + 1}" + ("+" if slot == MOST_SLOTS - 1 < k - 1 else ""))
-    sheet.text(0, 11, "slot")
+    figure, axes = sheet.rows([sheet.short(scene.names[c]) for c in shown], EXAMPLES * pair - 2 * GAP, THUMB + GAP)
+    legend = [
+        sheet.swatch(slot, f"{slot + 1}{'+' * (slot == MOST_SLOTS - 1 < k - 1)}") for slot in range(min(k, MOST_SLOTS))
+    ]
+    compact = {"ncols": MOST_SLOTS, "handlelength": 1, "columnspacing": 1}
+    axes.legend(handles=legend, title="slot", loc="lower center", bbox_to_anchor=(0.5, 1), **compact)
     for row, c in enumerate(shown):
-        top = HEAD - 16 + row * (THUMB + GAP)
-        name_row(sheet, top + THUMB / 2, scene.names[c])
         for column, m in enumerate(np.flatnonzero(y == c)[:EXAMPLES]):
-            picture, left = scene.x[sight.index[m]], NAME + column * pair
-            first = resp[m].argmax(1).reshape(grid)
-            sheet.picture(left, top, THUMB, picture)
-            sheet.picture(left + THUMB + 2, top, THUMB, tinted(picture, kinds(first), np.full(grid, 0.65)))
+            picture, x, top = scene.x[sight.index[m]], column * pair, row * (THUMB + GAP)
+            cover = sheet.kinds(resp[m].argmax(1).reshape(grid)) * [1, 1, 1, 0.65]
+            sheet.put_picture(axes, x, top, THUMB, picture)
+            sheet.put_picture(axes, x + THUMB + 2, top, THUMB, picture, cover)
     together = np.mean([len(np.unique(row)) for row in resp.argmax(2)])
     return Explanation(
         file=f"slots-{sight.link}.png",
         title=f"Which slot each position belongs to, {sight.name}",
         caption="Images of a class beside their positions, coloured by the foremost slot; on average an image shows "
         f"{together:.1f} of {k} slots. Slots that follow shapes have found parts of the object; a single colour means "
-        "that the slots do not tell positions apart." + of_how_many(shown, y, "those with most images"),
-        png=sheet.png(),
+        "that the slots do not tell positions apart." + sheet.of_how_many(shown, y, "those with most images"),
+        png=sheet.png(figure),
     )
 
 
@@ -140,25 +137,24 @@ def typical(scene: Scene, sight: Sight, resp: Float[np.ndarray, "m t k"]) -> Exp
     """The image that belongs most to each slot of each class."""
     y, belongs = scene.y[sight.index], resp.mean(1)
     k = min(belongs.shape[1], MOST_SLOTS)
-    shown = chosen_rows(y, lambda c: float((y == c).sum()))
-    sheet = Canvas(NAME + k * (THUMB + GAP) - GAP, HEAD - 16 + len(shown) * (THUMB + 26))
+    shown = sheet.chosen_rows(y, lambda c: float((y == c).sum()))
+    figure, axes = sheet.rows([sheet.short(scene.names[c]) for c in shown], k * (THUMB + GAP) - GAP, THUMB + 26)
     for slot in range(k):
-        sheet.note(NAME + slot * (THUMB + GAP) + THUMB / 2, 14, f"slot {slot + 1}", anchor="mm")
+        sheet.put_note(axes, slot * (THUMB + GAP) + THUMB / 2, -14, f"slot {slot + 1}")
     for row, c in enumerate(shown):
-        own, top = np.flatnonzero(y == c), HEAD - 20 + row * (THUMB + 26)
-        name_row(sheet, top + THUMB / 2, scene.names[c])
+        own, top = np.flatnonzero(y == c), row * (THUMB + 26)
         for slot in range(k):
-            best, left = own[belongs[own, slot].argmax()], NAME + slot * (THUMB + GAP)
+            best, left = own[belongs[own, slot].argmax()], slot * (THUMB + GAP)
             if belongs[best, slot] < EMPTY:
-                sheet.note(left + THUMB / 2, top + THUMB / 2, "empty", anchor="mm")
+                sheet.put_note(axes, left + THUMB / 2, top + THUMB / 2, "empty")
                 continue
-            sheet.picture(left, top, THUMB, scene.x[sight.index[best]])
-            sheet.note(left + THUMB / 2, top + THUMB + 9, f"{belongs[best, slot]:.2f}", anchor="mm")
+            sheet.put_picture(axes, left, top, THUMB, scene.x[sight.index[best]])
+            sheet.put_note(axes, left + THUMB / 2, top + THUMB + 9, f"{belongs[best, slot]:.2f}")
     return Explanation(
         file=f"slots-{sight.link}.png",
         title=f"The most typical image of each slot, {sight.name}",
         caption="For each slot of a class the image that belongs to it most, and by how much: 1 is entirely, "
         f"{1 / belongs.shape[1]:.2f} is undecided. The same image in many columns means that these slots do not differ."
-        + of_how_many(shown, y, "those with most images"),
-        png=sheet.png(),
+        + sheet.of_how_many(shown, y, "those with most images"),
+        png=sheet.png(figure),
     )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from attcem.figures.bars import draw_bars
 from attcem.figures.group import MOST, Drawn, Group
 from attcem.figures.style import COLUMN, Entry, blank, legend, short
-from attcem.figures.tradeoff import bar
-from attcem.report.numbers import is_number, mean
+from attcem.runs.numbers import is_number, mean
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -39,15 +39,9 @@ def classes(group: Group) -> Figure | None:
     axes = figure.subplots()
     for number, (one, table) in enumerate(recorded):
         shift = 0.5 * (number / max(1, len(drawn) - 1) - 0.5)
-        places = [(place, table[name]) for place, name in enumerate(listed) if table.get(name)]
-        axes.errorbar(
-            [mean(values) for _, values in places],
-            [place + shift for place, _ in places],
-            xerr=[bar(values) for _, values in places],
-            elinewidth=0.6,
-            capsize=0,
-            **one.look.dot | {"markersize": 3.5},
-        )
+        found_at = {place + shift: table[name] for place, name in enumerate(listed) if table.get(name)}
+        style = one.look.dot | {"markersize": 3.5, "elinewidth": 0.6, "capsize": 0}
+        draw_bars(axes, list(found_at.values()), list(found_at), **style)
     axes.set_yticks(range(len(listed)), [short(name, 18) for name in listed])
     axes.set_ylim(len(listed) - 0.4, -0.6)
     axes.set_xlim(left=0)

@@ -84,17 +84,18 @@ def draw_figures(
 def notes(group: Group, suffix: str) -> list[str]:
     """What belongs into a caption: strengths, seeds, flags, and what did not fit."""
     shown = [
-        f"{one.name} ({one.setting.accuracy:.4f}, {one.setting.seeds} seed{'s' * (one.setting.seeds > 1)})"
+        f"{one.name} ({setting.accuracy:.4f}, {setting.seeds} seed{'s' * (setting.seeds > 1)})"
         for one in group.drawn
+        for setting in one.settings
     ]
     flagged = sum(bool(run.flags) for run in group.runs)
-    said = [f"shown{suffix}, at the accuracy nearest to {group.accuracy:.4f}: {'; '.join(shown)}"]
+    lines = [f"shown{suffix}, at the accuracy nearest to {group.accuracy:.4f}: {'; '.join(shown)}"]
     if len(group.drawn) > MOST:
         crowded = ", ".join(name for name, drawing in FIGURES.items() if drawing.crowded)
-        said.append(f"only the first {MOST} of {len(group.drawn)} fit into {crowded}: name fewer folders")
+        lines.append(f"only the first {MOST} of {len(group.drawn)} fit into {crowded}: name fewer folders")
     if flagged:
-        said.append(f"flagged{suffix}: {flagged} of {len(group.runs)} runs, see attcem report")
-    return said
+        lines.append(f"flagged{suffix}: {flagged} of {len(group.runs)} runs, see attcem report")
+    return lines
 
 
 def slug(text: str) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from attcem.figures.bars import draw_bars, draw_mean_image
 from attcem.figures.group import Group
-from attcem.figures.style import COLUMN, MEAN_IMAGE, Entry, blank, legend, wrapped
-from attcem.figures.tradeoff import bar, worst_mse
-from attcem.report.numbers import is_number, mean
+from attcem.figures.style import COLUMN, Entry, blank, legend, wrapped
+from attcem.runs.numbers import is_number, mean
 from attcem.types import Result
 
 if TYPE_CHECKING:
@@ -31,19 +31,9 @@ def floors(group: Group) -> Figure | None:
         return None
     figure = blank(COLUMN, 1.3 + 0.3 * len(drawn))
     axes = figure.subplots()
-    entries = [MEASURED]
-    ceiling = group.baseline("mean_image")
-    if is_number(ceiling):
-        axes.axvline(ceiling, zorder=0, **MEAN_IMAGE.style)
-        entries.append(MEAN_IMAGE)
+    entries = [MEASURED, *draw_mean_image(axes, group.mean_image)]
     places = list(range(len(drawn)))
-    measured = [worst_mse(one) for one in drawn]
-    axes.errorbar(
-        [mean(values) for values in measured],
-        places,
-        xerr=[bar(values) for values in measured],
-        **MEASURED.style,
-    )
+    draw_bars(axes, [[run.worst.mse for run in one.runs] for one in drawn], places, **MEASURED.style)
     for name, (read, style) in ESTIMATES.items():
         found = [mean([read(run) for run in one.runs]) for one in drawn]
         if any(map(is_number, found)):

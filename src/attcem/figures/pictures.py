@@ -9,8 +9,8 @@ import numpy as np
 
 from attcem.figures.group import Drawn, Group
 from attcem.figures.style import COLUMN, PAGE, TALLEST, blank, wrapped
-from attcem.report.numbers import small
-from attcem.types import Result
+from attcem.runs.leak import best_attack
+from attcem.runs.numbers import small
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,21 +24,16 @@ Row = tuple[str, np.ndarray]
 """A row's name, and its pictures (n h w c)."""
 
 
-def best_attack(run: Result) -> str | None:
-    """The attack with the lowest mean MSE of those whose pictures were kept."""
-    kept = [name for name in run.attacks if name in run.gallery]
-    return min(kept, key=lambda name: run.attacks[name].mse, default=None)
-
-
 def rows_of(drawn: Sequence[Drawn]) -> list[Row]:
     """Original, one row per defence, mean image; a run that was attacked on other pictures is left out."""
     found: list[Row] = []
     last: list[Row] = []
     for one in drawn:
-        run = next((run for run in one.runs if "original" in run.gallery and best_attack(run)), None)
-        if run is None:
+        shown = ((run, best_attack(run, run.gallery)) for run in one.runs if "original" in run.gallery)
+        run, best = next(((run, best) for run, best in shown if best), (None, None))
+        if run is None or best is None:
             continue
-        rebuilt = run.gallery[best_attack(run) or ""][:ACROSS]
+        rebuilt = run.gallery[best][:ACROSS]
         original = run.gallery["original"][: len(rebuilt)]
         if found and not np.array_equal(found[0][1], original):
             continue

@@ -132,9 +132,6 @@ class Entry:
     style: dict[str, Any]
 
 
-MEAN_IMAGE = Entry("mean image", {"color": "0.5", "linestyle": "--", "linewidth": 0.8})
-
-
 def legend(figure: Figure, entries: Sequence[Entry]) -> None:
     """Every name once, below everything, in as many columns as fit."""
     from matplotlib.lines import Line2D

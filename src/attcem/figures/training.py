@@ -10,7 +10,7 @@ import numpy as np
 
 from attcem.figures.group import MOST, Drawn, Group
 from attcem.figures.style import PAGE, Entry, blank, legend, plain_log
-from attcem.report.numbers import is_number
+from attcem.runs.numbers import is_number
 from attcem.types import Result
 
 if TYPE_CHECKING:

@@ -12,9 +12,13 @@ from torch import Tensor, nn
 
 from attcem.progress import bar
 from attcem.types import Images
+from attcem.types.mapped import blocks
 
 Pictures = Float[Tensor, "n c h w"]
 PerImage = Float[Tensor, " n"]
+
+MEASURED = 4096 * 64**2
+"""Pixels that the channels' mean and spread are measured on, at most."""
 
 HELD_OUT = 0.1
 """Share of the images that only the judge's own accuracy is measured on."""
@@ -96,7 +100,7 @@ class Evaluator:
         generator = torch.Generator().manual_seed(seed)
         order = torch.randperm(len(images), generator=generator)
         held = max(1, round(HELD_OUT * len(images)))
-        own, rest = images[order[held:]], images[order[:held]]
+        own, rest = images.divide([order[held:], order[:held]])
         _, height, width = images.shape
         steps = max(1, min(epochs * len(own), seen * 32**2 // (height * width)) // batch)
         with torch.random.fork_rng():
@@ -104,8 +108,8 @@ class Evaluator:
             network = fresh(own, classes)
             fit(network, batches(own, batch, steps, generator), steps, progress)
         judge = cls(network.eval(), 0.0)
-        right = judge.recognised(rest.pixels(), rest.y)
-        return cls(network, right.mean().item())
+        right = [judge.recognised(rest[rows].pixels(), rest.y[rows]) for rows in blocks(rest.x)]
+        return cls(network, torch.cat(right).mean().item())
 
     @classmethod
     def restored(cls, state: dict[str, Tensor], images: Images, classes: int) -> Evaluator:
@@ -139,7 +143,8 @@ class Evaluator:
 
 def fresh(images: Images, classes: int) -> Recogniser:
     """An untrained network that knows the mean and spread of each channel."""
-    some = images[:4096].pixels()
+    _, height, width = images.shape
+    some = images[: max(1, MEASURED // (height * width))].pixels()
     mean, std = some.mean((0, 2, 3)), some.std((0, 2, 3)).clamp_min(1e-3)
     return Recogniser(mean, std, classes).to(images.x.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
 

@@ -27,12 +27,6 @@ class Difference:
     p: float
 
 
-def mean_std(values: Sequence[float] | Float[np.ndarray, " n"]) -> tuple[float, float]:
-    """Mean and sample standard deviation; one value has no deviation, so NaN."""
-    spread = float(np.std(values, ddof=1)) if len(values) > 1 else math.nan
-    return float(np.mean(values)), spread
-
-
 def few_seeds(seeds: int) -> float:
     """√(s/(s−1)) · t₀.₉₇₅(s−1) / z₀.₉₇₅: how much wider the spread of few seeds is than resampling them shows.
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass, fields
 from torch import nn
 
 from attcem.config import BottleneckConfig
-from attcem.models.units import convolution, initialise
+from attcem.models.units import Shape, convolution, initialise
 from attcem.naming import check_options
 
 
 @dataclass(frozen=True)
 class Bottleneck(BottleneckConfig):
-    """How many channels cross, at which stride, through which kernel: the configured layer, checked and built."""
+    """How many channels (of tokens, features) cross, at which stride, through which kernel; checked and built."""
 
     def __post_init__(self) -> None:
         for option in fields(self):
@@ -36,17 +36,24 @@ class Bottleneck(BottleneckConfig):
             return cls(channels=given)
         raise ValueError(f"bottleneck must be None, a number of channels or a Bottleneck(...), not {given!r}")
 
-    def narrow(self, channels: int) -> nn.Conv2d:
-        """The device's side: one convolution to the few channels."""
-        layer = nn.Conv2d(channels, self.channels, self.kernel, self.stride, self.kernel // 2)
+    def narrow(self, latent: Shape) -> nn.Module:
+        """The device's side: one convolution to the few channels; on tokens [n d], one linear layer from d."""
+        if len(latent) == 2:
+            if self.stride > 1:
+                raise ValueError(f"bottleneck stride={self.stride} is for maps, vit sends tokens: leave out stride")
+            return nn.Linear(latent[1], self.channels)
+        layer = nn.Conv2d(latent[0], self.channels, self.kernel, self.stride, self.kernel // 2)
         initialise(layer)
         return layer
 
-    def widen(self, channels: int, size: tuple[int, int]) -> nn.Sequential:
-        """The cloud's side: back to the size and channels before, so that the next unit fits."""
+    def widen(self, latent: Shape) -> nn.Module:
+        """The cloud's side: back to the shape before, so that the next unit fits."""
+        if len(latent) == 2:
+            return nn.Linear(self.channels, latent[1])
+        channels, height, width = latent
         layers = nn.Sequential()
         if self.stride > 1:
-            layers.add_module("upsample", nn.Upsample(size=size, mode="nearest"))
+            layers.add_module("upsample", nn.Upsample(size=(height, width), mode="nearest"))
         layers.add_module("convolution", convolution(self.channels, channels, kernel=self.kernel))
         initialise(layers)
         return layers

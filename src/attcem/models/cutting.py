@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import torch
 from torch import Tensor, fx, nn
 from torch.nn.modules.dropout import _DropoutNd
 
+from attcem.models.graphs import copy_graph, undisturbed
 from attcem.models.places import Halves, Places
-from attcem.models.tracing import undisturbed
 from attcem.naming import nearest
 
 
@@ -55,7 +54,10 @@ def classify(module: nn.Module, example: Tensor) -> Tensor:
         ) from error
     if not isinstance(logits, Tensor) or logits.dim() != 2 or len(logits) != len(example):
         found = f"shape {tuple(logits.shape)}" if isinstance(logits, Tensor) else f"a {type(logits).__name__}"
-        raise ValueError(f"the module must return logits of shape ({len(example)}, classes), but returns {found}")
+        raise ValueError(
+            f"the module must return logits of shape ({len(example)}, classes), but returns {found}: wrap it in a "
+            "module whose forward(x) returns them alone, such as self.module(x).logits, and cut at 'module.NAME'"
+        )
     return logits
 
 
@@ -90,19 +92,6 @@ def build(module: nn.Module, halves: Halves, example: Tensor) -> tuple[fx.GraphM
     latent = run(encoder, example)
     protect_input(decoder, latent)
     return encoder, decoder, latent
-
-
-def copy_graph(nodes: Iterable[fx.Node], *, latent: fx.Node | None = None, output: fx.Node | None = None) -> fx.Graph:
-    """A graph of these nodes in their order; `latent` becomes its input, or `output` its output."""
-    graph = fx.Graph()
-    copies: dict[fx.Node, fx.Node] = {}
-    if latent is not None:
-        copies[latent] = graph.placeholder("latent")
-    for node in nodes:
-        copies[node] = graph.node_copy(node, lambda needed: copies[needed])
-    if output is not None:
-        graph.output(copies[output])
-    return graph
 
 
 def copy_common_buffers(module: nn.Module, front: fx.Graph, back: fx.Graph) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attcem.models.units import convolution, head, initialise
+from attcem.models.units import Shape, convolution, head, initialise
 
 # expansion, channels, repeats, stride of the first: the paper's table, for small images without its second halving
 STAGES = (
@@ -53,11 +53,11 @@ class MobileNetV2:
     cut: int = 5
     """After the first halving: stem, one thin block, two of 24 channels, the first of 32."""
 
-    def __call__(self, channels_in: int, classes: int, width: float) -> nn.Sequential:
+    def __call__(self, shape: Shape, classes: int, width: float) -> nn.Sequential:
         """Build the network as a Sequential of named units."""
         now = multiple_of_eight(32 * width)
         units = nn.Sequential()
-        units.add_module("stem", convolution(channels_in, now, activation=nn.ReLU6))
+        units.add_module("stem", convolution(shape[0], now, activation=nn.ReLU6))
         for stage, (expansion, channels, repeats, stride) in enumerate(STAGES, 1):
             for block in range(1, repeats + 1):
                 channels_out = multiple_of_eight(channels * width)

@@ -8,13 +8,13 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import nn
 
-from attcem import models
+from attcem.models.backbones import BACKBONES
 from attcem.models.bottleneck import Bottleneck
 from attcem.models.normalise import Normalise, channel_statistics
-from attcem.models.units import Backbone
 from attcem.naming import look_up
 from attcem.types import Images
 
+SPEC = ("backbone", "shape", "classes", "cut", "bottleneck", "width", "activation")
 SMALLEST_SIDE = 28
 WIDEST = 1000
 
@@ -49,20 +49,23 @@ def named_spec(
     *,
     shape: Sequence[int],
     classes: int,
-    cut: int | None,
-    bottleneck: Bottleneck | Mapping[str, int] | int | None,
-    width: float,
-    activation: str,
+    cut: int | None = None,
+    bottleneck: Bottleneck | Mapping[str, int] | int | None = None,
+    width: float = 1.0,
+    activation: str = "sigmoid",
 ) -> dict[str, Any]:
-    """The checked JSON-able description from which `build_halves` builds."""
-    builder = look_up("backbone", backbone, models.BACKBONES)
+    """The checked JSON-able description from which `build_halves` builds: its keys are SPEC."""
+    builder = look_up("backbone", backbone, BACKBONES)
     look_up("activation", activation, ACTIVATIONS)
     narrow = Bottleneck.of(bottleneck)
+    cut = getattr(builder, "cut", None) if cut is None else cut
+    if cut is None:
+        raise ValueError(f"backbone {backbone!r} names no default cut: give cut=")
     return {
         "backbone": backbone,
         "shape": check_shape(shape),
         "classes": check_classes(classes),
-        "cut": default_cut(backbone, builder) if cut is None else cut,
+        "cut": cut,
         "bottleneck": None if narrow is None else vars(narrow).copy(),
         "width": check_width(width),
         "activation": activation,
@@ -72,7 +75,7 @@ def named_spec(
 def build_halves(spec: Mapping[str, Any]) -> tuple[nn.Sequential, nn.Sequential, tuple[int, ...]]:
     """Encoder, decoder and the shape of one latent; the normalisation is neutral until statistics are copied in."""
     shape = tuple(spec["shape"])
-    units = models.BACKBONES[spec["backbone"]](shape[0], spec["classes"], spec["width"])
+    units = BACKBONES[spec["backbone"]](shape, spec["classes"], spec["width"])
     cut = spec["cut"]
     if isinstance(cut, bool) or not isinstance(cut, int) or not 1 <= cut < len(units):
         raise ValueError(f"cut={cut!r} does not exist in {spec['backbone']!r}; {list_cuts(units, shape)}")
@@ -82,18 +85,18 @@ def build_halves(spec: Mapping[str, Any]) -> tuple[nn.Sequential, nn.Sequential,
     encoder.add_module("units", front)
     if spec["bottleneck"] is not None:
         bottleneck = Bottleneck(**spec["bottleneck"])
-        features, *size = shape_after(encoder, shape)
-        encoder.add_module("bottleneck", bottleneck.narrow(features))
-        decoder.add_module("bottleneck", bottleneck.widen(features, (size[0], size[1])))
+        wide = shape_after(encoder, shape)
+        encoder.add_module("bottleneck", bottleneck.narrow(wide))
+        decoder.add_module("bottleneck", bottleneck.widen(wide))
     encoder.add_module("activation", ACTIVATIONS[spec["activation"]]())
     decoder.add_module("units", back)
     return encoder, decoder, shape_after(encoder, shape)
 
 
-def measure_normalisation(encoder: nn.Sequential, images: Images) -> None:
+def measure_normalisation(encoder: nn.Module, images: Images) -> None:
     """Copy the channel statistics of the private images into the encoder's first module."""
     mean, std = channel_statistics(images.x)
-    encoder[0].load_state_dict(Normalise(mean, std).state_dict())
+    encoder.get_submodule("normalise").load_state_dict(Normalise(mean, std).state_dict())
 
 
 @torch.no_grad()
@@ -115,14 +118,6 @@ def list_cuts(units: nn.Sequential, shape: tuple[int, ...]) -> str:
         shape = shape_after(unit, shape)
         lines.append(f"  cut={number}  after {name:<9}  latent {'×'.join(map(str, shape))}")
     return "\n".join(["choose from (latent before any bottleneck):", *lines])
-
-
-def default_cut(name: str, builder: Backbone) -> int:
-    """The builder's own choice of cut."""
-    cut = getattr(builder, "cut", None)
-    if cut is None:
-        raise ValueError(f"backbone {name!r} names no default cut: give cut=")
-    return int(cut)
 
 
 def check_shape(shape: Sequence[int]) -> list[int]:

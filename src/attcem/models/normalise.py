@@ -8,6 +8,8 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor, nn
 
+from attcem.types.mapped import blocks
+
 SMALLEST_STD = 1 / 255
 """One grey level: a constant channel is centred, not blown up."""
 
@@ -41,7 +43,8 @@ def channel_statistics(x: UInt8[Tensor, "n h w c"]) -> tuple[list[float], list[f
     levels = torch.arange(256, dtype=torch.float64) / 255
     means, stds = [], []
     for channel in x.unbind(-1):
-        share = torch.bincount(channel.flatten(), minlength=256).cpu().double() / channel.numel()
+        counts = [torch.bincount(channel[rows].flatten(), minlength=256) for rows in blocks(x)]
+        share = torch.stack(counts).sum(0).cpu().double() / channel.numel()
         mean = float(share @ levels)
         means.append(mean)
         stds.append(max(float(share @ (levels - mean) ** 2) ** 0.5, SMALLEST_STD))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from torch import Tensor, fx, nn
 
+from attcem.models.graphs import with_inputs
 from attcem.models.tracing import Faults, describe, trace
 
 
@@ -25,7 +26,7 @@ class Places:
 
     def __init__(self, module: nn.Module, example: Tensor) -> None:
         self.module = module
-        self.graph, self.calls = trace(module)
+        self.graph, self.calls = trace(module, example)
         self.faults = Faults(fx.GraphModule(module, self.graph), example).of
         self.constants = independent_of_input(self.graph)
 
@@ -80,24 +81,13 @@ class Places:
         position = nodes.index(end) + 1
         before, after = nodes[:position], set(nodes[position:])
         own = [node for node in before if node not in self.constants or not node.users]
-        front, back = self.with_constants(own), self.with_constants(after)
+        front, back = (with_inputs(half, self.constants.__contains__) for half in (own, after))
         return Halves(
             latent=latent,
             front=[node for node in nodes if node in front],
             back=[node for node in nodes if node in back],
             crossing=[node for node in before if node not in self.constants and after.intersection(node.users)],
         )
-
-    def with_constants(self, nodes: Iterable[fx.Node]) -> set[fx.Node]:
-        """The nodes, and every constant that they need."""
-        found = set(nodes)
-        waiting = list(found)
-        while waiting:
-            for needed in waiting.pop().all_input_nodes:
-                if needed in self.constants and needed not in found:
-                    found.add(needed)
-                    waiting.append(needed)
-        return found
 
     def shared(self, halves: Halves) -> list[str]:
         """Names of parameters and running statistics that both halves would hold."""

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attcem.models.units import convolution, head, initialise, scaled
+from attcem.models.units import Shape, convolution, head, initialise, scaled
 
 
 class BasicBlock(nn.Module):
@@ -46,11 +46,11 @@ class ResNet:
         """After the stem, the first stage and the first halving block: half of the image's height and width."""
         return 1 + self.blocks[0] + 1
 
-    def __call__(self, channels_in: int, classes: int, width: float) -> nn.Sequential:
+    def __call__(self, shape: Shape, classes: int, width: float) -> nn.Sequential:
         """Build the network as a Sequential of named units."""
         now = scaled(self.channels[0], width)
         units = nn.Sequential()
-        units.add_module("stem", convolution(channels_in, now))
+        units.add_module("stem", convolution(shape[0], now))
         for stage, (channels, blocks) in enumerate(zip(self.channels, self.blocks, strict=True), 1):
             for block in range(1, blocks + 1):
                 stride = 2 if stage > 1 and block == 1 else 1

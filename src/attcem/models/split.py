@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, overload
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from attcem.models.bottleneck import Bottleneck
 from attcem.models.cutting import cut_module
-from attcem.models.named import ImageData, build_halves, measure_normalisation, named_spec
+from attcem.models.named import SPEC, ImageData, build_halves, measure_normalisation, named_spec
 from attcem.naming import check_options
 from attcem.types import Record
 
@@ -46,20 +46,6 @@ class Split(nn.Module):
         return self.decoder(self.encoder(x))
 
 
-@overload
-def split(
-    model: str,
-    *,
-    data: ImageData | None = None,
-    shape: tuple[int, int, int] | None = None,
-    classes: int | None = None,
-    cut: int | None = None,
-    bottleneck: Bottleneck | Mapping[str, int] | int | None = None,
-    width: float | None = None,
-    activation: str | None = None,
-) -> Split: ...
-@overload
-def split(model: nn.Module, *, at: str, example: Tensor) -> Split: ...
 def split(
     model: str | nn.Module,
     *,
@@ -83,55 +69,30 @@ def split(
     `split(my_module, at="layer2", example=x)` cuts a module of yours, which keeps sharing its parameters with the two
     halves, and proves on the batch `example` that they compose to the same function.
     """
-    named: dict[str, Any] = {
-        "data": data,
-        "shape": shape,
-        "classes": classes,
-        "cut": cut,
-        "bottleneck": bottleneck,
-        "width": width,
-        "activation": activation,
-    }
+    named: dict[str, Any] = {"data": data, "shape": shape, "classes": classes, "cut": cut}
+    named |= {"bottleneck": bottleneck, "width": width, "activation": activation}
     own: dict[str, Any] = {"at": at, "example": example}
     if isinstance(model, str):
         refuse(own, f"split({model!r}) takes cut=, not {{}}: at= and example= cut a module of yours")
-        return split_named(model, **named)
+        return split_named(model, **{option: value for option, value in named.items() if value is not None})
     if isinstance(model, nn.Module):
         refuse(named, "split(module) takes at= and example=, not {}: that applies to a backbone given by name")
         return split_own(model, **own)
     raise ValueError(f"split takes the name of a backbone or an nn.Module, not {type(model).__name__}")
 
 
-def split_named(
-    name: str,
-    *,
-    data: ImageData | None,
-    shape: tuple[int, int, int] | None,
-    classes: int | None,
-    cut: int | None,
-    bottleneck: Bottleneck | Mapping[str, int] | int | None,
-    width: float | None,
-    activation: str | None,
-) -> Split:
+def split_named(name: str, *, data: ImageData | None = None, **options: Any) -> Split:
     """Build a backbone for the data (or the given shape and classes) and cut it."""
     if data is not None:
-        refuse({"shape": shape, "classes": classes}, "leave out {}: data= already says it")
-        shape, classes = data.shape, data.classes
-    if shape is None or classes is None:
+        given = {option: options.get(option) for option in ("shape", "classes")}
+        refuse(given, "leave out {}: data= already says it")
+        options |= {"shape": data.shape, "classes": data.classes}
+    if not {"shape", "classes"} <= set(options):
         raise ValueError(f"split({name!r}) needs data=, or both shape=(channels, height, width) and classes=")
-    spec = named_spec(
-        name,
-        shape=shape,
-        classes=classes,
-        cut=cut,
-        bottleneck=bottleneck,
-        width=1.0 if width is None else width,
-        activation="sigmoid" if activation is None else activation,
-    )
-    encoder, decoder, latent_shape = build_halves(spec)
+    model = built(named_spec(name, **options))
     if data is not None:
-        measure_normalisation(encoder, data.private)
-    return Split(encoder, decoder, latent_shape=latent_shape, classes=classes, spec=spec)
+        measure_normalisation(model.encoder, data.private)
+    return model
 
 
 def split_own(module: nn.Module, *, at: str | None, example: Tensor | None) -> Split:
@@ -145,14 +106,17 @@ def split_own(module: nn.Module, *, at: str | None, example: Tensor | None) -> S
 
 def build_split(spec: Mapping[str, Any]) -> Split:
     """Rebuild a split from its spec, with fresh weights; these and the normalisation come from a checkpoint."""
-    keys = ("backbone", "shape", "classes", "cut", "bottleneck", "width", "activation")
-    check_options("spec", spec, keys)
-    missing = [key for key in keys if key not in spec]
+    check_options("spec", spec, SPEC)
+    missing = [key for key in SPEC if key not in spec]
     if missing:
         raise ValueError(f"spec lacks {', '.join(missing)}: it must be the .spec of a Split of a named backbone")
-    checked = named_spec(spec["backbone"], **{key: spec[key] for key in keys[1:]})
-    encoder, decoder, latent_shape = build_halves(checked)
-    return Split(encoder, decoder, latent_shape=latent_shape, classes=checked["classes"], spec=checked)
+    return built(named_spec(**spec))
+
+
+def built(spec: dict[str, Any]) -> Split:
+    """A split with fresh weights."""
+    encoder, decoder, latent_shape = build_halves(spec)
+    return Split(encoder, decoder, latent_shape=latent_shape, classes=spec["classes"], spec=spec)
 
 
 def check_weights(spec: Mapping[str, Any], weights: Mapping[str, Tensor]) -> None:

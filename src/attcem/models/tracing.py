@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import inspect
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -13,6 +12,9 @@ from typing import Any
 
 import torch
 from torch import Tensor, fx, nn
+
+from attcem.models.graphs import undisturbed
+from attcem.models.shapes import answer
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,7 @@ class Call:
     path: str
     end: fx.Node
     output: fx.Node | None
-    """None when the submodule returned something other than one value."""
+    """None when the submodule returned more than one value."""
 
 
 class CallTracer(fx.Tracer):
@@ -31,8 +33,9 @@ class CallTracer(fx.Tracer):
     # otherwise what is computed from a buffer would be frozen into the graph
     proxy_buffer_attributes = True
 
-    def __init__(self) -> None:
+    def __init__(self, answers: Sequence[bool]) -> None:
         super().__init__()
+        self.answers = iter(answers)
         self.calls: list[Call] = []
 
     def call_module(
@@ -41,30 +44,37 @@ class CallTracer(fx.Tracer):
         """Trace the call, then note where it ended."""
         output = super().call_module(m, forward, args, kwargs)
         end = next(iter(reversed(self.graph.nodes)))
-        returned = output.node if isinstance(output, fx.Proxy) else None
-        self.calls.append(Call(self.path_of_module(m), end, returned))
+        self.calls.append(Call(self.path_of_module(m), end, only_value(output)))
         return output
 
-
-@contextmanager
-def undisturbed(module: nn.Module) -> Iterator[None]:
-    """Give modes and attributes back as they were: tracing writes constants onto the module it traces."""
-    modes = {child: child.training for child in module.modules()}
-    attributes = set(vars(module))
-    try:
-        yield
-    finally:
-        for child, mode in modes.items():
-            child.training = mode
-        for name in set(vars(module)) - attributes:
-            delattr(module, name)
+    def to_bool(self, obj: fx.Proxy) -> bool:
+        """The next answer that is known to a question of the forward pass, or an end to tracing."""
+        for known in self.answers:
+            return known
+        raise Asked(obj.node)
 
 
-def trace(module: nn.Module) -> tuple[fx.Graph, list[Call]]:
+class Asked(Exception):
+    """The forward pass wants to know whether something is true; while it is traced, no module can be run."""
+
+    def __init__(self, node: fx.Node) -> None:
+        super().__init__("its next step depends on a traced value")
+        self.node = node
+
+
+def only_value(output: Any) -> fx.Node | None:
+    """The node of an output, or of the single value in a tuple, list or dictionary."""
+    several = list(output.values()) if isinstance(output, dict) else output
+    if isinstance(several, tuple | list) and len(several) == 1:
+        (output,) = several
+    return output.node if isinstance(output, fx.Proxy) else None
+
+
+def trace(module: nn.Module, example: Tensor) -> tuple[fx.Graph, list[Call]]:
     """Graph and calls of a module in eval mode; an error if training would run another graph."""
     with undisturbed(module):
-        training = trace_as_is(module.train())[0]
-    graph, calls = trace_as_is(module.eval())
+        training = trace_as_is(module.train(), example)[0]
+    graph, calls = trace_as_is(module.eval(), example)
     lines, other_lines = node_lines(graph), node_lines(training)
     if list(lines) != list(other_lines):
         differing = (pair for pair in zip_longest(lines, other_lines) if pair[0] != pair[1])
@@ -77,20 +87,29 @@ def trace(module: nn.Module) -> tuple[fx.Graph, list[Call]]:
     return graph, calls
 
 
-def trace_as_is(module: nn.Module) -> tuple[fx.Graph, list[Call]]:
-    """Trace in the present mode; whatever goes wrong is reported with its line in the user's code."""
+def trace_as_is(module: nn.Module, example: Tensor) -> tuple[fx.Graph, list[Call]]:
+    """Trace in the present mode; whatever goes wrong is reported with its line in the user's code.
+
+    A question about shapes ends tracing; it is answered by the example, and tracing begins again.
+    """
     parameters = list(inspect.signature(module.forward).parameters.values())
     defaults = {p.name: p.default for p in parameters[1:] if p.default is not p.empty}
-    tracer = CallTracer()
-    try:
-        graph = tracer.trace(module, concrete_args=defaults or None)
-    except Exception as error:
-        reason = next(iter(str(error).splitlines()), repr(error))
-        raise ValueError(
-            f"{type(module).__name__} cannot be traced{place(error)}: {reason}. Control flow must not depend on the "
-            "values or the shape of the input: write it without (torch.where instead of if), or cut it by hand: "
-            "attcem.models.Split(encoder, decoder, latent_shape=..., classes=...)"
-        ) from error
+    answers: list[bool] = []
+    while True:
+        tracer = CallTracer(answers)
+        try:
+            graph = tracer.trace(module, concrete_args=defaults or None)
+            break
+        except Exception as error:
+            found = answer(error.node, module, example) if isinstance(error, Asked) else None
+            if found is None:
+                reason = next(iter(str(error).splitlines()), repr(error))
+                raise ValueError(
+                    f"{type(module).__name__} cannot be traced{place(error)}: {reason}. Control flow must not depend "
+                    "on the values of the input or on how many there are: write it without (torch.where instead of "
+                    "if), or cut it by hand: attcem.models.Split(encoder, decoder, latent_shape=..., classes=...)"
+                ) from error
+            answers.append(found)
     keep_first_input(module, graph)
     return graph, tracer.calls
 

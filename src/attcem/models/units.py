@@ -6,8 +6,11 @@ from collections.abc import Callable
 
 from torch import nn
 
-Backbone = Callable[[int, int, float], nn.Sequential]
-"""(channels_in, classes, width) → a Sequential of named units, of which a cut is a slice.
+Shape = tuple[int, ...]
+"""Channels, height, width of one image."""
+
+Backbone = Callable[[Shape, int, float], nn.Sequential]
+"""(shape, classes, width) → a Sequential of named units, of which a cut is a slice.
 
 Every channel count is multiplied by `width`; an attribute `cut` says how many units stay on the device by default.
 """

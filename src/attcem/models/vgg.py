@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from attcem.models.units import convolution, head, initialise, scaled
+from attcem.models.units import Shape, convolution, head, initialise, scaled
 
 VGG11 = ((64,), (128,), (256, 256), (512, 512), (512, 512))
 VGG13 = ((64, 64), (128, 128), (256, 256), (512, 512), (512, 512))
@@ -31,9 +31,9 @@ class VGG:
         """After the second pool: a quarter of the image's height and width."""
         return sum(len(stage) + 1 for stage in self.plan[:2])
 
-    def __call__(self, channels_in: int, classes: int, width: float) -> nn.Sequential:
+    def __call__(self, shape: Shape, classes: int, width: float) -> nn.Sequential:
         """Build the network as a Sequential of named units."""
-        units = nn.Sequential()
+        units, channels_in = nn.Sequential(), shape[0]
         for number, stage in enumerate(self.plan, 1):
             for position, channels in enumerate(stage, 1):
                 channels_out = scaled(channels, width)

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from attcem.report.numbers import is_number
+from attcem.runs import Setting
+from attcem.runs.numbers import is_number, map_numbers
 
 Trace = dict[str, Any]
 COLOURS = 8
@@ -43,11 +44,9 @@ class Chart:
     height: int = 320
 
     def data(self) -> dict[str, Any]:
-        """What the page's script draws."""
-        return {
-            name: {"traces": _plain(drawn.traces), "layout": _plain(drawn.layout)}
-            for name, drawn in self.drawings.items()
-        }
+        """What the page's script draws: numbers with five digits, null for what is not finite."""
+        drawings = {name: {"traces": drawn.traces, "layout": drawn.layout} for name, drawn in self.drawings.items()}
+        return map_numbers(drawings, lambda value: float(f"{value:.5g}") if is_number(value) else None)
 
 
 def words(text: object) -> str:
@@ -65,18 +64,29 @@ def symbol(place: int | None) -> str:
     return "square" if place is None else SYMBOLS[(place + place // COLOURS) % len(SYMBOLS)]
 
 
+def coloured(settings: Sequence[Setting]) -> list[tuple[Setting, int | None]]:
+    """Every setting with the place of its colour; no defence has none."""
+    defended = [setting for setting in settings if not setting.undefended]
+    return [(s, None if s.undefended else defended.index(s)) for s in settings]
+
+
+def points(name: str, xs: Sequence[Any], ys: Sequence[Any], place: int | None, **more: Any) -> Trace:
+    """A mark for each point, in the colour and shape of its place."""
+    marker = {"color": colour(place), "symbol": symbol(place)} | more.pop("marker", {})
+    trace = {"type": "scatter", "mode": "markers", "name": words(name), "x": list(xs), "y": list(ys)}
+    return trace | {"marker": marker} | more
+
+
 def curve(name: str, xs: Iterable[Any], ys: Iterable[Any], place: int | None, **more: Any) -> Trace:
     """A line through the points that were measured."""
     pairs = [(x, y) for x, y in zip(xs, ys, strict=True) if is_number(y)]
-    return {
-        "type": "scatter",
-        "mode": "lines+markers" if len(pairs) <= 12 else "lines",
-        "name": words(name),
-        "x": [x for x, _ in pairs],
-        "y": [y for _, y in pairs],
-        "line": {"color": colour(place), "width": 2},
-        "marker": {"color": colour(place), "symbol": symbol(place), "size": 7},
-    } | more
+    look = {"mode": "lines+markers" if len(pairs) <= 12 else "lines", "line": {"color": colour(place), "width": 2}}
+    return points(name, [x for x, _ in pairs], [y for _, y in pairs], place, marker={"size": 7}, **(look | more))
+
+
+def bars(name: str, xs: Sequence[Any], ys: Sequence[Any], place: int | None) -> Trace:
+    """A bar for each point."""
+    return {"type": "bar", "name": words(name), "x": xs, "y": ys, "marker": {"color": colour(place)}}
 
 
 def axis(title: str, **more: Any) -> dict[str, Any]:
@@ -84,26 +94,13 @@ def axis(title: str, **more: Any) -> dict[str, Any]:
     return {"title": {"text": title}} | more
 
 
-def upright(x: float) -> dict[str, Any]:
+def vertical_line(x: float) -> dict[str, Any]:
     """A dotted line across the chart at x."""
     line = {"type": "line", "x0": x, "x1": x, "yref": "paper", "y0": 0, "y1": 1}
     return line | {"line": {"color": "@soft", "width": 1, "dash": "dot"}, "layer": "below"}
 
 
-def beside(x: float, text: str) -> dict[str, Any]:
+def label_line(x: float, text: str) -> dict[str, Any]:
     """Words that climb up the left of such a line."""
     where = {"x": x, "y": 0, "yref": "paper", "xanchor": "right", "yanchor": "bottom", "textangle": -90}
     return where | {"text": words(text), "showarrow": False, "font": {"size": 11, "color": "@soft"}}
-
-
-def _plain(value: Any) -> Any:
-    """JSON without what JSON has not: numbers shortened to five digits, NaN and infinity as null."""
-    if isinstance(value, Mapping):
-        return {key: _plain(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    if isinstance(value, bool | str) or value is None:
-        return value
-    if not is_number(value):
-        return None
-    return int(value) if isinstance(value, int) else float(f"{float(value):.5g}")

@@ -5,16 +5,17 @@ from __future__ import annotations
 import base64
 import io
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from PIL import Image
 
-from attcem.report.numbers import MISSING, ratio, small
-from attcem.report.selection import Choice, choose, closest, labelled, places_of
-from attcem.report.settings import Setting
+from attcem.report.selection import choose, closest, labelled, places_of
 from attcem.report.tables import BASELINES
+from attcem.runs import Setting
+from attcem.runs.numbers import MISSING, ratio, small
+from attcem.runs.settings import Place
 from attcem.types import Result
 
 COMFORTABLE, LARGEST = 84, 96
@@ -61,7 +62,7 @@ class Shown:
 class Gallery:
     """Runs that show the same test pictures; the last column is the mean image."""
 
-    place: tuple[str, str]
+    place: Place
     columns: list[tuple[str, str, str]]
     """Title, remark and address of its configuration on the page."""
     rows: list[Row]
@@ -83,7 +84,12 @@ def data_address(picture: np.ndarray) -> str:
         image = image.resize((LARGEST, round(image.height * LARGEST / image.width)), Image.Resampling.LANCZOS)
     file = io.BytesIO()
     image.save(file, "PNG", optimize=True)
-    return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()
+    return png_address(file.getvalue())
+
+
+def png_address(content: bytes) -> str:
+    """A PNG inside an address."""
+    return "data:image/png;base64," + base64.b64encode(content).decode()
 
 
 def comfortable_width(width: int) -> int:
@@ -97,7 +103,7 @@ def comfortable_width(width: int) -> int:
 
 def galleries(settings: Sequence[Setting], anchors: Mapping[int, str]) -> list[Gallery]:
     """One gallery per set of test pictures; of several seeds the first is shown."""
-    found: dict[tuple[tuple[str, str], bytes], list[Shown]] = {}
+    found: dict[tuple[Place, bytes], list[Shown]] = {}
     for setting in settings:
         for run in setting.runs:
             best = closest(run) if "original" in run.gallery else {}
@@ -121,37 +127,32 @@ def _gallery(members: list[Shown], room: int, anchors: Mapping[int, str]) -> Gal
     common = set.intersection(*(set(each.best) for each in shown))
     judges = [each.run for each in shown if not each.setting.undefended] or [first]
     columns = [
-        (each.setting.title, f"seed {each.run.seed}" if each.setting.seeds > 1 else "", anchors.get(id(each.run), ""))
+        (each.setting.name, f"seed {each.run.seed}" if each.setting.seeds > 1 else "", anchors.get(id(each.run), ""))
         for each in shown
     ]
     return Gallery(
         members[0].setting.place,
         columns + ([("mean image", "no latent needed", "")] if "mean_image" in first.gallery else []),
-        [_row(choice, shown) for choice in choose(common, labelled(first), judges, rows)],
+        [_row(number, why, shown) for number, why in choose(common, labelled(first), judges, rows).items()],
         comfortable_width(first.gallery["original"].shape[2]),
         len(common),
-        [each.setting.title for each in left],
+        [each.setting.name for each in left],
     )
 
 
-def _row(choice: Choice, members: Sequence[Shown]) -> Row:
+def _row(number: int, why: str, members: Sequence[Shown]) -> Row:
     first = members[0].run
-    label = labelled(first).get(choice.number, MISSING)
-    what = f"picture {choice.number + 1}, {label}"
-    picture = first.gallery["original"][places_of(first).index(choice.number)]
-    original = Picture(data_address(picture), f"original: {what}")
-    return Row(choice.number + 1, label, choice.why, original, list(_cells(choice, members, what)))
-
-
-def _cells(choice: Choice, members: Sequence[Shown], what: str) -> Iterator[Picture]:
+    label = labelled(first).get(number, MISSING)
+    what = f"picture {number + 1}, {label}"
+    cells = []
     for each in members:
-        attack, picture = each.best[choice.number]
-        title = f"{each.setting.title}, rebuilt by {attack}: {what}"
-        yield _picture(each.run, attack, choice.number, picture, title)
-    first = members[0].run
+        attack, picture = each.best[number]
+        cells.append(_picture(each.run, attack, number, picture, f"{each.setting.name}, rebuilt by {attack}: {what}"))
     if "mean_image" in first.gallery:
-        picture = first.gallery["mean_image"][0]
-        yield _picture(first, "mean_image", choice.number, picture, f"{BASELINES['mean_image']}: {what}")
+        average = first.gallery["mean_image"][0]
+        cells.append(_picture(first, "mean_image", number, average, f"{BASELINES['mean_image']}: {what}"))
+    original = first.gallery["original"][places_of(first).index(number)]
+    return Row(number + 1, label, why, Picture(data_address(original), f"original: {what}"), cells)
 
 
 def _picture(run: Result, name: str, number: int, picture: np.ndarray, alt: str) -> Picture:
@@ -167,13 +168,9 @@ def strips(run: Result) -> list[tuple[str, list[Picture]]]:
     rows = [name for name in ("original", *run.attacks, *BASELINES) if name in run.gallery]
     few = min((len(run.gallery[name]) for name in rows), default=0)
     places = places_of(run)[:few]
-    return [
-        (
-            BASELINES.get(name, name),
-            [
-                _picture(run, name, number, run.gallery[name][at], f"{name}: picture {number + 1}")
-                for at, number in enumerate(places)
-            ],
-        )
-        for name in rows
-    ]
+    found = []
+    for name in rows:
+        shown = zip(places, run.gallery[name], strict=False)
+        pictures = [_picture(run, name, number, pixels, f"{name}: picture {number + 1}") for number, pixels in shown]
+        found.append((BASELINES.get(name, name), pictures))
+    return found

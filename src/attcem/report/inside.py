@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
+from PIL import Image
 
 from attcem.report.charts import Chart, Drawing, Grid, axis
-from attcem.report.explained import Figure, figure
-from attcem.report.numbers import ratio
-from attcem.report.settings import Setting
-from attcem.types import Result
+from attcem.report.gallery import png_address
+from attcem.runs import Setting
+from attcem.runs.numbers import ratio
+from attcem.runs.settings import Place
+from attcem.types import Explanation, Result
 
 ROOM = 1_600_000
 """Characters of the page that pictures of explanations may take."""
@@ -20,31 +23,53 @@ QUOTED = 8
 """So many epochs, from the first to the last, are quoted in numbers."""
 
 
-@dataclass
+PAGE_DENSITY = 96
+"""Dots per inch of a page at its own size."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One picture with its words; its size is in pixels of the page."""
+
+    title: str
+    caption: str
+    source: str
+    width: int
+    height: int
+
+
+@dataclass(frozen=True)
 class Inside:
     """What is known of one run's defence."""
 
     name: str
-    place: tuple[str, str]
+    place: Place
     charts: list[Chart]
-    figures: list[Figure] = field(default_factory=list)
-    left_out: bool = False
+    figures: list[Figure]
+    left_out: bool
 
 
 def views(settings: Sequence[Setting]) -> list[Inside]:
-    """The runs that kept something, as long as their pictures fit; of several seeds the first shows its pictures."""
+    """The runs that kept something, as long as their pictures fit; of several seeds the first shows its charts."""
     found, room = [], ROOM
     for setting in settings:
-        for number, run in enumerate(setting.runs):
-            view = Inside(setting.label(run), setting.place, histograms(run) if number == 0 else [])
+        for run in setting.runs:
+            charts = histograms(run) if run is setting.runs[0] else []
             figures = [figure(explanation) for explanation in run.explanations]
             size = sum(len(each.source) for each in figures)
-            view.left_out = size > room
-            if not view.left_out:
-                view.figures, room = figures, room - size
-            if view.charts or figures:
-                found.append(view)
+            fits = size <= room
+            room -= size if fits else 0
+            if charts or figures:
+                found.append(Inside(setting.label(run), setting.place, charts, figures if fits else [], not fits))
     return found
+
+
+def figure(explanation: Explanation) -> Figure:
+    """A picture inside an address, as large as its resolution says it was meant."""
+    with Image.open(io.BytesIO(explanation.png), formats=["PNG"]) as picture:
+        scale = PAGE_DENSITY / (picture.info.get("dpi", (0, 0))[0] or PAGE_DENSITY)
+        width, height = (round(length * scale) for length in picture.size)
+    return Figure(explanation.title, explanation.caption, png_address(explanation.png), width, height)
 
 
 def histograms(run: Result) -> list[Chart]:
@@ -58,10 +83,20 @@ def histograms(run: Result) -> list[Chart]:
 
 def _heat(name: str, values: np.ndarray) -> Chart:
     """Epochs across, bins or slots up."""
-    gate = re.fullmatch(r"(.+)_gate_histogram", name)
     bins = values.shape[1]
+    rows: list[float] = [i + 1 for i in range(bins)]
+    hover, yaxis = "epoch %{x}, slot %{y}: %{z:.1%}", axis("", dtick=max(1, bins // 8))
+    title, note = f"{name.replace('_', ' ')} over training", "One column per epoch."
+    if gate := re.fullmatch(r"(.+)_gate_histogram", name):
+        rows = [(i + 0.5) / bins for i in range(bins)]
+        hover, yaxis = "epoch %{x}, gate %{y:.2f}: %{z:.1%}", axis("gate", range=[0, 1])
+        title = f"{gate[1].replace('snr', 'SNR')} gate over training"
+        note = "Where its values lie in each epoch. All at 0 is a penalty that has switched itself off."
+    elif name == "slot_mass":
+        yaxis |= axis("slot")
+        title = "Slot usage over training"
+        note = "The share of images that each slot holds. One bright row is a collapse."
     epochs = list(range(1, len(values) + 1))
-    rows = [(i + 0.5) / bins for i in range(bins)] if gate else [i + 1 for i in range(bins)]
     trace = {
         "type": "heatmap",
         "x": epochs,
@@ -69,22 +104,11 @@ def _heat(name: str, values: np.ndarray) -> Chart:
         "z": np.round(values.T, 3).tolist(),
         "colorscale": "@heat",
         "zmin": 0,
+        "hovertemplate": hover + "<extra></extra>",
+        "colorbar": {"tickformat": ".0%", "thickness": 10, "len": 1},
     }
-    hover = "epoch %{x}, gate %{y:.2f}: %{z:.1%}" if gate else "epoch %{x}, slot %{y}: %{z:.1%}"
-    trace |= {"hovertemplate": hover + "<extra></extra>", "colorbar": {"tickformat": ".0%", "thickness": 10, "len": 1}}
-    yaxis = axis("gate", range=[0, 1]) if gate else axis("slot" if name == "slot_mass" else "", dtick=max(1, bins // 8))
-    title, note = _words(gate[1] if gate else None, name)
     few = np.unique(np.linspace(0, len(values) - 1, QUOTED).round().astype(int))
     lines = [[str(epochs[at]), *(ratio(float(value)) for value in values[at])] for at in few]
     heading = ["epoch", *(f"{row:.2f}" if gate else str(row) for row in rows)]
     drawing = Drawing([trace], {"xaxis": axis("epoch"), "yaxis": yaxis, "hovermode": "closest"})
     return Chart(title, note, {name: drawing}, Grid(heading, lines), 240)
-
-
-def _words(gate: str | None, name: str) -> tuple[str, str]:
-    if gate:
-        said = "Where its values lie in each epoch. All at 0 is a penalty that has switched itself off."
-        return f"{gate.replace('snr', 'SNR')} gate over training", said
-    if name == "slot_mass":
-        return "Slot usage over training", "The share of images that each slot holds. One bright row is a collapse."
-    return f"{name.replace('_', ' ')} over training", "One column per epoch."

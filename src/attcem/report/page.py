@@ -8,17 +8,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
 from attcem.files import write_atomically
-from attcem.report import clients, gallery, inside, promises, risk, tables, training, verdict
+from attcem.report import gallery, inside, promises, risk, tables, training, verdict
 from attcem.report.charts import Chart
-from attcem.report.numbers import MISSING, is_number
-from attcem.report.settings import Setting, places, section, settings_of
 from attcem.report.tradeoff import tradeoff
-from attcem.twins import with_twins
+from attcem.runs import settings_of, with_twins
+from attcem.runs.numbers import MISSING, is_number, map_numbers
+from attcem.runs.settings import places
 from attcem.types import Result, Table
 
 HERE = Path(__file__).parent
@@ -29,7 +30,7 @@ OPEN = 6
 STRIPS = 8
 """Up to so many runs show the pictures of every attack."""
 
-KNEW = {
+ATTACKER_KNOWS = {
     "black_box": "Neither the device to query nor the encoder’s weights.",
     "query": "Also the device as a black box to query with any image; not the encoder’s weights.",
     "white_box": "Also the device to query with any image, its encoder’s weights and gradients, and its release.",
@@ -84,9 +85,9 @@ def contents(results: Sequence[Result], comparisons: Sequence[Table]) -> dict[st
         "runs": len(results),
         "flag_line": verdict.flag_line(results),
         "flags": [(setting.label(run), run.flags, anchor) for setting, run, anchor in runs if run.flags],
-        "knew": {threat: KNEW[threat] for threat in dict.fromkeys(run.threat for run in results) if threat in KNEW},
+        "knew": {run.threat: ATTACKER_KNOWS[run.threat] for run in results if run.threat in ATTACKER_KNOWS},
         "open": OPEN,
-        "verdicts": [(said, tradeoff(members[said.place])) for said in verdict.verdicts(settings)],
+        "verdicts": [(found, tradeoff(members[found.place])) for found in verdict.verdicts(settings)],
         "galleries": gallery.galleries(settings, anchors),
         "comparisons": comparisons,
         "columns": tables.COLUMNS,
@@ -94,25 +95,16 @@ def contents(results: Sequence[Result], comparisons: Sequence[Table]) -> dict[st
         "risks": [(place, found) for place, inner in members.items() if (found := risk.charts(inner))],
         "training": training.training(settings),
         "insides": inside.views(settings),
-        "promised": [(place, _promised(inner)) for place, inner in members.items()],
+        "promised": [(place, promises.tables(inner)) for place, inner in members.items()],
         "metrics": list(tables.METRICS),
         "attack_tables": [
             (setting, run, anchor, tables.attack_table(run), gallery.strips(run) if len(runs) <= STRIPS else [])
             for setting, run, anchor in runs
         ],
-        "client_columns": list(clients.COLUMNS),
         "client_tables": [
-            (setting.label(run), setting.place, clients.client_table(run)) for setting, run, _ in runs if run.clients
+            (setting.label(run), setting.place, tables.client_table(run)) for setting, run, _ in runs if run.clients
         ],
         "details": [(setting.label(run), setting.place, anchor, facts(run)) for setting, run, anchor in runs],
-    }
-
-
-def _promised(settings: Sequence[Setting]) -> dict[str, Any]:
-    return {
-        "bounds": promises.bounds_table(settings),
-        "probes": promises.probes_table(settings),
-        "cost": promises.cost_table(settings),
     }
 
 
@@ -120,7 +112,7 @@ def facts(run: Result) -> dict[str, Mapping[str, Any]]:
     """What a reader needs to judge or repeat a run, by heading; empty parts are left out."""
     parts: dict[str, Mapping[str, Any]] = {
         "Config": run.config,
-        "Data draw": section(run.config, "data"),
+        "Data draw": run.config.get("data") or {},
         "Cost": run.cost,
         "Bounds": run.bounds,
         "Probes": run.probes,
@@ -133,31 +125,16 @@ def facts(run: Result) -> dict[str, Mapping[str, Any]]:
     return {heading: part for heading, part in parts.items() if part}
 
 
-def as_yaml(value: Any, depth: int = 0) -> str:
-    """A nested mapping as indented lines, numbers shortened.
+def as_yaml(value: Any) -> str:
+    """Nested settings as indented lines, numbers with six digits, a dash for what is not finite.
 
-    >>> print(as_yaml({"model": {"cut": 4, "bottleneck": None}, "sizes": [1, 2]}))
+    >>> print(as_yaml({"model": {"cut": 4, "bottleneck": None}, "defence": [{"noise": {"sigma": 0.1}}]}))
     model:
       cut: 4
       bottleneck: null
-    sizes: [1, 2]
+    defence:
+    - noise:
+        sigma: 0.1
     """
-    lines = []
-    for key, inner in value.items():
-        if isinstance(inner, Mapping) and inner:
-            lines += [f"{'  ' * depth}{key}:", as_yaml(inner, depth + 1)]
-        else:
-            lines.append(f"{'  ' * depth}{key}: {_scalar(inner)}")
-    return "\n".join(lines)
-
-
-def _scalar(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return "{}"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_scalar, value))}]"
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    if isinstance(value, float):
-        return f"{value:.6g}" if is_number(value) else MISSING
-    return str(value)
+    short = map_numbers(value, lambda number: float(f"{number:.6g}") if is_number(number) else MISSING)
+    return yaml.safe_dump(short, sort_keys=False, allow_unicode=True).rstrip()

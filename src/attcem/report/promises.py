@@ -2,41 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from attcem.report.charts import Grid
-from attcem.report.numbers import MISSING, count, decibel, is_number, mean, percent, ratio, small
-from attcem.report.settings import Setting
-from attcem.report.verdict import reference_for
-from attcem.types import Result
-
-Show = Callable[[float | None], str]
+from attcem.runs import Setting
+from attcem.runs.numbers import MISSING, Show, count, decibel, is_number, mean, percent, ratio, small
+from attcem.runs.twins import most_alike
 
 
-def bounds_table(settings: Sequence[Setting]) -> Grid | None:
-    """What the attacks reached and what theory says of any attack; nothing where nobody asked theory."""
-    having = [setting for setting in settings if any(run.bounds for run in setting.runs)]
-    heading = ["setting", "worst MSE", "MSE floor, estimate", "Fisher floor, estimate", "information, nats at most"]
-    heading += ["found among 10\N{NARROW NO-BREAK SPACE}000, at most"]
-    return Grid(heading, [_bounds_line(setting) for setting in having]) if having else None
-
-
-def _bounds_line(setting: Setting) -> list[str]:
-    def over_runs(value: Callable[[Mapping[str, Any]], Any], show: Show) -> str:
-        return show(mean([value(run.bounds) for run in setting.runs]))
-
-    why = next((run.bounds["why"] for run in setting.runs if run.bounds.get("why")), None)
-    if why is not None:
-        return [setting.title, small(setting.mse), str(why), *[MISSING] * 3]
-    return [
-        setting.title,
-        small(setting.mse),
-        over_runs(lambda found: found.get("mse_floor_estimate"), small),
-        over_runs(lambda found: found.get("fisher", {}).get("mse"), small),
-        over_runs(lambda found: found.get("rate_nats"), decibel),
-        over_runs(_fano, ratio),
-    ]
+def tables(settings: Sequence[Setting]) -> dict[str, Grid | None]:
+    """Those of one place, by name; None where there is nothing to show."""
+    return {"bounds": bounds_table(settings), "probes": probes_table(settings), "cost": cost_table(settings)}
 
 
 def _fano(bounds: Mapping[str, Any], candidates: int = 10_000) -> float | None:
@@ -46,10 +24,31 @@ def _fano(bounds: Mapping[str, Any], candidates: int = 10_000) -> float | None:
     return next((p for n, k, p in rows if (n, k) == (candidates, 1)), None)
 
 
+BOUNDS: Mapping[str, tuple[Callable[[Mapping[str, Any]], Any], Show]] = {
+    "MSE floor, estimate": (lambda bounds: bounds.get("mse_floor_estimate"), small),
+    "Fisher floor, estimate": (lambda bounds: bounds.get("fisher", {}).get("mse"), small),
+    "information, nats at most": (lambda bounds: bounds.get("rate_nats"), decibel),
+    "found among 10\N{NARROW NO-BREAK SPACE}000, at most": (_fano, ratio),
+}
+
+
+def bounds_table(settings: Sequence[Setting]) -> Grid | None:
+    """What the attacks reached and what theory says of any attack; nothing where nobody asked theory."""
+    lines = []
+    for setting in settings:
+        found = [run.bounds for run in setting.runs]
+        cells = [show(mean([read(bounds) for bounds in found])) for read, show in BOUNDS.values()]
+        why = next((str(bounds["why"]) for bounds in found if bounds.get("why")), None)
+        if any(found):
+            shown = cells if why is None else [why, *[MISSING] * (len(BOUNDS) - 1)]
+            lines.append([setting.name, small(setting.mse), *shown])
+    return Grid(["setting", "worst MSE", *BOUNDS], lines) if lines else None
+
+
 def probes_table(settings: Sequence[Setting]) -> Grid | None:
     """What else the latents tell, beside a guess."""
     lines = [
-        [setting.title, probe, metric, ratio(found.get("mean")), ratio(found.get("chance"))]
+        [setting.name, probe, metric, ratio(found.get("mean")), ratio(found.get("chance"))]
         for setting in settings
         for probe, metrics in setting.runs[0].probes.items()
         for metric, found in metrics.items()
@@ -72,21 +71,15 @@ COSTS: Mapping[str, tuple[str, Show]] = {
 def cost_table(settings: Sequence[Setting]) -> Grid | None:
     """What each setting takes, and its step time against the undefended run's on the same machine."""
     bare = [setting for setting in settings if setting.undefended]
-    asked = {name: words for name, words in COSTS.items() if any(name in s.runs[0].cost for s in settings)}
-    if not asked:
-        return None
+    shown = {name: words for name, words in COSTS.items() if any(name in s.runs[0].cost for s in settings)}
     lines = []
     for setting in settings:
-        reference = reference_for(setting, bare)
-        cells = [show(_cost(setting.runs, name)) for name, (_, show) in asked.items()]
-        lines.append([setting.title, _overhead(setting, reference), *cells])
-    return Grid(["setting", "step, × undefended", *(title for title, _ in asked.values())], lines)
+        reference = most_alike(setting, bare)
+        ours, theirs = _cost(setting, "step_ms"), _cost(reference, "step_ms") if reference else math.nan
+        overhead = f"{ours / theirs:.2f}" if is_number(ours) and is_number(theirs) and theirs > 0 else MISSING
+        lines.append([setting.name, overhead, *(show(_cost(setting, name)) for name, (_, show) in shown.items())])
+    return Grid(["setting", "step, × undefended", *(title for title, _ in shown.values())], lines) if shown else None
 
 
-def _cost(runs: Sequence[Result], name: str) -> float:
-    return mean([run.cost.get(name, float("nan")) for run in runs])
-
-
-def _overhead(setting: Setting, reference: Setting | None) -> str:
-    ours, theirs = _cost(setting.runs, "step_ms"), _cost(reference.runs, "step_ms") if reference else float("nan")
-    return f"{ours / theirs:.2f}" if is_number(ours) and is_number(theirs) and theirs > 0 else MISSING
+def _cost(setting: Setting, name: str) -> float:
+    return mean([run.cost.get(name, math.nan) for run in setting.runs])

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from attcem.report.charts import Chart, Drawing, Grid, Trace, axis, colour, curve, symbol, words
-from attcem.report.numbers import MISSING, is_number, mean, ratio, small
-from attcem.report.settings import Setting
+from attcem.report.charts import Chart, Drawing, Grid, Trace, axis, bars, coloured, curve, points, words
+from attcem.report.tables import METRICS
+from attcem.runs import Setting
+from attcem.runs.leak import worst_per_image
+from attcem.runs.numbers import amount, is_number, mean
 from attcem.types import Result
 
-METRICS: dict[str, Callable[[float | None], str]] = {"mse": small, "ssim": ratio}
+SHOWN = ("mse", "ssim")
 QUANTILES = np.linspace(0, 100, 51)
-QUOTED = ("p01", "p05", "p25", "p50", "p75", "p95", "p99")
+QUOTED = (1, 5, 25, 50, 75, 95, 99)
+"""Percentiles that stand in the table."""
 VISIBLE = 8
 """More curves than this wait in the legend to be asked for."""
 STAGES = {"before_bottleneck": "before the bottleneck", "clean": "clean latent", "released": "released"}
+
+Draw = Callable[[Setting, int | None, str], tuple[Trace, list[float]] | None]
+"""A setting, the place of its colour and a metric → what is drawn, and the numbers behind it."""
 
 
 def charts(settings: Sequence[Setting]) -> list[Chart]:
@@ -35,50 +41,41 @@ def charts(settings: Sequence[Setting]) -> list[Chart]:
     return [chart for chart in drawn if chart is not None]
 
 
-def placed(settings: Sequence[Setting]) -> list[tuple[Setting, int | None]]:
-    """Every setting with the place of its colour; no defence has none."""
-    defended = [setting for setting in settings if not setting.undefended]
-    return [(s, None if s.undefended else defended.index(s)) for s in settings]
-
-
-def waiting(count: int) -> dict[str, Any]:
-    """Whether the curve after so many others is shown at once."""
-    return {"visible": "legendonly"} if count >= VISIBLE else {}
-
-
-def worst_per_image(run: Result, metric: str = "mse") -> np.ndarray:
-    """What the best attack reached, image by image; empty when it was not kept."""
-    if f"worst/{metric}" in run.per_image:
-        return np.asarray(run.per_image[f"worst/{metric}"], dtype=float)
-    names = [name for name in run.attacks if name not in run.repeated and f"{name}/{metric}" in run.per_image]
-    kept = [np.asarray(run.per_image[f"{name}/{metric}"], float) for name in names]
-    if not kept or len({len(values) for values in kept}) > 1:
-        return np.empty(0)
-    return (np.fmin if metric == "mse" else np.fmax).reduce(kept)
+def _draw(
+    settings: Sequence[Setting], metrics: Sequence[str], draw: Draw, layout: Callable[[str], dict[str, Any]]
+) -> tuple[dict[str, Drawing], list[list[str]]]:
+    """A drawing per metric that some setting has, and the lines of the table behind them."""
+    drawings, lines = {}, []
+    for metric in metrics:
+        traces: list[Trace] = []
+        for setting, place in coloured(settings):
+            if drawn := draw(setting, place, metric):
+                hidden = {"visible": "legendonly"} if len(traces) >= VISIBLE else {}
+                traces.append(drawn[0] | hidden)
+                lines.append([setting.name, metric.upper(), *map(METRICS[metric], drawn[1])])
+        if traces:
+            drawings[metric.upper()] = Drawing(traces, layout(metric.upper()))
+    return drawings, lines
 
 
 def by_picture(settings: Sequence[Setting]) -> Chart | None:
     """The worst case of every attacked picture, from the one that leaks most to the one that leaks least."""
-    drawings, quoted = {}, {}
-    for metric in METRICS:
-        traces: list[Trace] = []
-        for setting, place in placed(settings):
-            xs, ys = _quantiles(setting.runs[0], metric)
-            if len(xs):
-                traces.append(curve(setting.title, xs, ys, place, mode="lines", **waiting(len(traces))))
-                quoted[setting.title, metric] = [METRICS[metric](float(np.interp(int(p[1:]), xs, ys))) for p in QUOTED]
-        if traces:
-            layout = {"xaxis": axis("share of pictures, most leaking first", ticksuffix=" %", range=[0, 100])}
-            drawings[metric.upper()] = Drawing(traces, layout | {"yaxis": axis(metric.upper(), rangemode="tozero")})
-    if not drawings:
-        return None
+
+    def draw(setting: Setting, place: int | None, metric: str) -> tuple[Trace, list[float]] | None:
+        xs, ys = _quantiles(setting.runs[0], metric)
+        if not len(xs):
+            return None
+        return curve(setting.name, xs, ys, place, mode="lines"), np.interp(QUOTED, xs, ys).tolist()
+
+    across = axis("share of pictures, most leaking first", ticksuffix=" %", range=[0, 100])
+    drawings, lines = _draw(settings, SHOWN, draw, lambda name: {"xaxis": across, "yaxis": _from_zero(name)})
     note = "A good mean can hide a few pictures that leak entirely: they stand at the left end."
-    lines = [[title, metric.upper(), *cells] for (title, metric), cells in quoted.items()]
-    return Chart("Picture by picture", note, drawings, Grid(["setting", "metric", *_leak_order()], lines, 2))
+    table = Grid(["setting", "metric", *(f"{quantile} %" for quantile in QUOTED)], lines, 2)
+    return Chart("Picture by picture", note, drawings, table) if drawings else None
 
 
-def _leak_order() -> list[str]:
-    return [f"{int(p[1:])} %" for p in QUOTED]
+def _from_zero(title: str) -> dict[str, Any]:
+    return axis(title, rangemode="tozero")
 
 
 def _quantiles(run: Result, metric: str) -> tuple[np.ndarray, np.ndarray]:
@@ -89,86 +86,67 @@ def _quantiles(run: Result, metric: str) -> tuple[np.ndarray, np.ndarray]:
         found = np.percentile(values, QUANTILES)
         return QUANTILES, found if metric == "mse" else found[::-1]
     kept = run.risk.get("percentiles", {}).get(metric, {})
-    points = sorted((int(name[1:]), value) for name, value in kept.items() if re.fullmatch(r"p\d\d", name, re.ASCII))
-    at, ys = np.array(points, float).reshape(-1, 2).T
+    known = sorted((int(name[1:]), value) for name, value in kept.items() if re.fullmatch(r"p\d\d", name, re.ASCII))
+    at, ys = np.array(known, float).reshape(-1, 2).T
     return (at, ys) if metric == "mse" else (100 - at[::-1], ys[::-1])
 
 
 def by_class(settings: Sequence[Setting]) -> Chart | None:
     """The worst case of every class."""
     classes = list(dict.fromkeys(name for setting in settings for run in setting.runs for name in run.per_class))
-    drawings, lines = {}, {}
-    for metric, show in METRICS.items():
-        traces: list[Trace] = []
-        for setting, place in placed(settings):
-            means = [
-                mean([run.per_class.get(name, {}).get(metric, np.nan) for run in setting.runs]) for name in classes
-            ]
-            if any(map(is_number, means)):
-                traces.append(_dots(setting, classes, means, place, len(traces)))
-                lines[setting.title, metric] = [show(value) for value in means]
-        if traces:
-            yaxis = {"type": "category", "autorange": "reversed", "automargin": True}
-            layout = {"xaxis": axis(f"worst-case {metric.upper()}", rangemode="tozero"), "yaxis": yaxis}
-            drawings[metric.upper()] = Drawing(traces, layout | {"hovermode": "closest"})
-    if not drawings:
-        return None
-    body = [[title, metric.upper(), *cells] for (title, metric), cells in lines.items()]
+
+    def draw(setting: Setting, place: int | None, metric: str) -> tuple[Trace, list[float]] | None:
+        means = [mean([run.per_class.get(name, {}).get(metric, np.nan) for run in setting.runs]) for name in classes]
+        look = {"marker": {"size": 9, "opacity": 0.85}}
+        return (points(setting.name, means, labels, place, **look), means) if any(map(is_number, means)) else None
+
+    labels = [words(name) for name in classes]
+    down = {"type": "category", "autorange": "reversed", "automargin": True}
+    drawings, lines = _draw(
+        settings,
+        SHOWN,
+        draw,
+        lambda name: {"xaxis": _from_zero(f"worst-case {name}"), "yaxis": down, "hovermode": "closest"},
+    )
     note = "The mean worst case of each class: a defence is as good as on the class it protects least."
     height = max(320, 100 + 22 * min(len(classes), 40))
-    return Chart("Class by class", note, drawings, Grid(["setting", "metric", *classes], body, 2), height)
-
-
-def _dots(setting: Setting, classes: Sequence[str], means: Sequence[float], place: int | None, before: int) -> Trace:
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": words(setting.title),
-        "x": list(means),
-        "y": [words(name) for name in classes],
-        "marker": {"color": colour(place), "symbol": symbol(place), "size": 9, "opacity": 0.85},
-    } | waiting(before)
+    table = Grid(["setting", "metric", *classes], lines, 2)
+    return Chart("Class by class", note, drawings, table, height) if drawings else None
 
 
 def by_option(settings: Sequence[Setting], option: str, title: str, asked: str, note: str) -> Chart | None:
     """MSE of one decoder against something that the attacker may have more of."""
-    having = [(setting, place) for setting, place in placed(settings) if setting.runs[0].curves.get(option)]
-    if not having:
-        return None
-    order = sorted({key for setting, _ in having for key in setting.runs[0].curves[option]}, key=_amount)
-    traces: list[Trace] = []
-    lines = []
-    for setting, place in having:
-        means = [mean([run.curves.get(option, {}).get(key, np.nan) for run in setting.runs]) for key in order]
-        traces.append(curve(setting.title, order, means, place, **waiting(len(traces))))
-        lines.append([setting.title, *map(small, means)])
-    xaxis = axis(asked, type="category", categoryorder="array", categoryarray=order)
-    layout = {"xaxis": xaxis, "yaxis": axis("MSE", rangemode="tozero")}
-    return Chart(title, note, {"MSE": Drawing(traces, layout)}, Grid(["setting", *order], lines))
-
-
-def _amount(key: str) -> float:
-    """Where a point of a curve belongs: "all" is last."""
-    try:
-        return float(key)
-    except ValueError:
-        return float("inf")
+    steps = sorted({step for setting in settings for step in setting.runs[0].curves.get(option, {})}, key=amount)
+    across = axis(asked, type="category", categoryorder="array", categoryarray=steps)
+    layout = {"xaxis": across, "yaxis": _from_zero("MSE")}
+    return _along(settings, option, dict(zip(steps, steps, strict=True)), curve, (title, note), layout)
 
 
 def by_stage(settings: Sequence[Setting]) -> Chart | None:
     """One decoder before the bottleneck, after it, and on what is released."""
-    having = [(setting, place) for setting, place in placed(settings) if setting.runs[0].curves.get("stages")]
-    if not having:
-        return None
-    found = [stage for stage in STAGES if any(stage in setting.runs[0].curves["stages"] for setting, _ in having)]
-    traces: list[Trace] = []
-    lines = []
-    for setting, place in having:
-        means = [mean([run.curves.get("stages", {}).get(stage, np.nan) for run in setting.runs]) for stage in found]
-        bars = {"type": "bar", "name": words(setting.title), "x": [STAGES[stage] for stage in found], "y": means}
-        traces.append(bars | {"marker": {"color": colour(place)}} | waiting(len(traces)))
-        lines.append([setting.title, *(small(value) if is_number(value) else MISSING for value in means)])
+    known = {stage for setting in settings for stage in setting.runs[0].curves.get("stages", {})}
+    steps = {stage: text for stage, text in STAGES.items() if stage in known}
     note = "The same decoder at every stage; only what is released leaves the device."
-    drawing = Drawing(traces, {"yaxis": axis("MSE"), "barmode": "group"})
-    heading = ["setting", *(STAGES[stage] for stage in found)]
-    return Chart("Where the protection comes from", note, {"MSE": drawing}, Grid(heading, lines))
+    layout = {"yaxis": axis("MSE"), "barmode": "group"}
+    return _along(settings, "stages", steps, bars, ("Where the protection comes from", note), layout)
+
+
+def _along(
+    settings: Sequence[Setting],
+    option: str,
+    steps: Mapping[str, str],
+    trace: Callable[[str, list[str], list[float], int | None], Trace],
+    title_and_note: tuple[str, str],
+    layout: dict[str, Any],
+) -> Chart | None:
+    """The mean MSE of every setting at each step; nothing where no setting has any."""
+
+    def draw(setting: Setting, place: int | None, metric: str) -> tuple[Trace, list[float]] | None:
+        if not setting.runs[0].curves.get(option):
+            return None
+        means = [mean([run.curves.get(option, {}).get(step, np.nan) for run in setting.runs]) for step in steps]
+        return trace(setting.name, list(steps.values()), means, place), means
+
+    drawings, lines = _draw(settings, ["mse"], draw, lambda _: layout)
+    table = Grid(["setting", *steps.values()], [[name, *cells] for name, _, *cells in lines])
+    return Chart(*title_and_note, drawings, table) if drawings else None

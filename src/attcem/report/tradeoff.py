@@ -2,43 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
 
-from attcem.report.charts import Chart, Drawing, Grid, Trace, axis, beside, colour, symbol, upright, words
+from attcem.report.charts import Chart, Drawing, Grid, Trace, axis, colour, label_line, points, vertical_line, words
 from attcem.report.labels import free_places
-from attcem.report.numbers import MISSING, is_number, mean, percent, ratio, share, small, spread
-from attcem.report.settings import Setting, recovered_share
-from attcem.types import Result, Scores
+from attcem.report.tables import LEAKS, Column, mean_baseline
+from attcem.runs import Setting
+from attcem.runs.names import UNDEFENDED
+from attcem.runs.numbers import MISSING, is_number, mean, mean_and_spread, share, spread
 
 NAMED = 7
 """Up to so many settings are named beside their points; more would be a heap."""
-
-
-@dataclass(frozen=True)
-class Leak:
-    """One way to measure what leaks."""
-
-    axis: str
-    of: Callable[[Result, Scores], float]
-    show: Callable[[float | None], str]
-
-
-LEAKS = {
-    "MSE": Leak("worst-case MSE   (right: hides more)", lambda run, scores: scores.mse, small),
-    "SSIM": Leak("worst-case SSIM   (left: hides more)", lambda run, scores: scores.ssim, ratio),
-    "recovered share": Leak(
-        "recovered share   (left: hides more)", lambda run, scores: recovered_share(scores, run), percent
-    ),
-}
+SHOWN = [LEAKS[name] for name in ("MSE", "SSIM", "recovered share")]
 MARKS = {"mean_image": "mean image: nothing left to see", "class_mean": "class mean: the label alone"}
 
 
 def tradeoff(settings: Sequence[Setting]) -> Chart | None:
     """Accuracy against the worst case of every setting of one place; nothing where nothing was measured."""
-    drawings = {name: _drawing(leak, settings) for name, leak in LEAKS.items()}
-    drawings = {name: drawn for name, drawn in drawings.items() if drawn.traces}
+    drawings = {leak.title: drawn for leak in SHOWN if (drawn := _drawing(leak, settings)).traces}
     if not drawings:
         return None
     note = (
@@ -48,125 +29,106 @@ def tradeoff(settings: Sequence[Setting]) -> Chart | None:
     return Chart("What the task keeps, what the cloud sees", note, drawings, _table(settings), 430)
 
 
-def _drawing(leak: Leak, settings: Sequence[Setting]) -> Drawing:
-    kins = list(dict.fromkeys(setting.kin for setting in settings if not setting.undefended))
-    measured = [setting for setting in settings if is_number(setting.accuracy) and is_number(_leak(leak, setting)[0])]
+def _drawing(leak: Column, settings: Sequence[Setting]) -> Drawing:
+    families = list(dict.fromkeys(setting.family for setting in settings if not setting.undefended))
+    at = {s.name: (mean(_leaks(leak, s)), s.accuracy) for s in settings}
+    measured = [setting for setting in settings if all(map(is_number, at[setting.name]))]
     if not measured:
         return Drawing([])
     bare = [setting for setting in measured if setting.undefended]
-    groups = [(None, bare), *((place, [s for s in measured if s.kin == kin]) for place, kin in enumerate(kins))]
-    marks = {said: _baseline(leak, settings, name) for name, said in MARKS.items()}
-    marks |= {"no defence": _leak(leak, bare[0])[0]} if bare else {}
-    marks = {said: x for said, x in marks.items() if is_number(x)}
-    x_range = _around([0.0, *marks.values(), *(_leak(leak, setting)[0] for setting in measured)])
-    y_range = _around([run.accuracy for setting in measured for run in setting.runs])
-    names = _names(leak, measured, (x_range, y_range), marks) if len(settings) <= NAMED else {}
-    traces: list[Trace] = []
-    for place, members in groups:
-        if members:
-            traces += [_seeds(leak, members, place), _points(leak, members, place, names)]
-    layout: dict[str, Any] = {
-        "xaxis": axis(leak.axis, range=x_range),
+    marks = {text: mean_baseline(leak, name, settings) for name, text in MARKS.items()}
+    marks |= {UNDEFENDED: at[bare[0].name][0]} if bare else {}
+    marks = {text: x for text, x in marks.items() if is_number(x)}
+    x_range = _with_margin([0.0, *marks.values(), *(at[setting.name][0] for setting in measured)])
+    y_range = _with_margin([run.accuracy for setting in measured for run in setting.runs])
+    labels = {}
+    if len(settings) <= NAMED:  # no defence has its name on its line
+        named = [(*at[s.name], "" if s.undefended else s.name) for s in measured]
+        free = free_places(named, x_range, y_range, marks)
+        labels = {name: place for (_, _, name), place in zip(named, free, strict=True)}
+    traces = _family(leak, bare, None, labels)
+    for place, family in enumerate(families):
+        traces += _family(leak, [setting for setting in measured if setting.family == family], place, labels)
+    layout = {
+        "xaxis": axis(f"{_title(leak)}   ({'right' if '↑' in leak.hint else 'left'}: hides more)", range=x_range),
         "yaxis": axis("accuracy", tickformat=".0%", range=y_range),
-        "shapes": [upright(x) for x in marks.values()],
-        "annotations": [beside(x, said) for said, x in marks.items()],
+        "shapes": [vertical_line(x) for x in marks.values()],
+        "annotations": [label_line(x, text) for text, x in marks.items()],
+        "hovermode": "closest",
     }
-    return Drawing([trace for trace in traces if trace["x"]], layout | {"hovermode": "closest"})
+    return Drawing(traces, layout)
 
 
-def _around(values: Sequence[float]) -> list[float]:
+def _title(leak: Column) -> str:
+    return f"worst-case {leak.title}"
+
+
+def _leaks(leak: Column, setting: Setting) -> list[float]:
+    return [leak.value(run, run.worst) for run in setting.runs]
+
+
+def _with_margin(values: Sequence[float]) -> list[float]:
     """A span with some air; what is zero stays at the edge."""
     low, high = min(values), max(values)
     air = 0.12 * (high - low) or 0.05
     return [low - air if low > 0 else low, high + air]
 
 
-def _leak(leak: Leak, setting: Setting) -> tuple[float, float]:
-    values = [leak.of(run, run.worst) for run in setting.runs]
-    return mean(values), spread(values)
-
-
-def _baseline(leak: Leak, settings: Sequence[Setting], name: str) -> float:
-    runs = [run for setting in settings for run in setting.runs if name in run.baselines]
-    return mean([leak.of(run, run.baselines[name]) for run in runs])
-
-
-def _names(
-    leak: Leak, settings: Sequence[Setting], ranges: tuple[list[float], list[float]], marks: Mapping[str, float]
-) -> dict[str, str]:
-    """Where the names of settings can stand beside their points; that of no defence stands on its line."""
-    points = [(_leak(leak, s)[0], s.accuracy, "" if s.undefended else s.title) for s in settings]
-    places = free_places(points, *ranges, marks)
-    return {s.title: where for s, where in zip(settings, places, strict=True) if where and not s.undefended}
-
-
-def _points(leak: Leak, members: Sequence[Setting], place: int | None, names: Mapping[str, str]) -> Trace:
-    """The settings of one family, joined from strong to weak where there are several."""
+def _family(
+    leak: Column, members: Sequence[Setting], place: int | None, labels: Mapping[str, str | None]
+) -> list[Trace]:
+    """The settings of one family, joined from strong to weak where there are several, and the seeds they rest on."""
+    if not members:
+        return []
     members = sorted(members, key=lambda setting: setting.accuracy)
-    leaks = [_leak(leak, setting) for setting in members]
-    deviations = [spread([run.accuracy for run in setting.runs]) for setting in members]
+    accuracies = [[run.accuracy for run in setting.runs] for setting in members]
+    leaks = [_leaks(leak, setting) for setting in members]
     hover = [
-        f"<b>{words(setting.title)}</b><br>accuracy {_pair(setting.accuracy, deviation, share)}"
-        f"<br>{leak.axis.split('   ')[0]} {_pair(*found, leak.show)}<br>{_seed_count(setting)}"
-        for setting, deviation, found in zip(members, deviations, leaks, strict=True)
+        f"<b>{words(setting.name)}</b><br>accuracy {mean_and_spread(kept, share)}"
+        f"<br>{_title(leak)} {mean_and_spread(lost, leak.show)}<br>{setting.seeds} seed{'s' * (setting.seeds > 1)}"
+        for setting, kept, lost in zip(members, accuracies, leaks, strict=True)
     ]
-    several = len(members) > 1 and place is not None
-    return {
-        "type": "scatter",
-        "mode": "markers" + "+lines" * several + "+text" * bool(names),
-        "name": words("no defence" if place is None else members[0].kin),
-        "x": [found for found, _ in leaks],
-        "y": [setting.accuracy for setting in members],
-        "error_x": {"type": "data", "array": [d for _, d in leaks], "color": colour(place), "thickness": 1.2},
-        "error_y": {"type": "data", "array": deviations, "color": colour(place), "thickness": 1.2},
-        "text": [words(setting.title) if setting.title in names else "" for setting in members],
-        "textposition": [names.get(setting.title, "top center") for setting in members],
-        "cliponaxis": False,
-        "hovertext": hover,
-        "hoverinfo": "text",
-        "line": {"color": colour(place), "width": 1.2, "dash": "dot"},
-        "marker": {
-            "color": colour(place),
-            "symbol": symbol(place),
-            "size": 11,
-            "line": {"color": "@paper", "width": 1},
-        },
-    }
-
-
-def _seeds(leak: Leak, members: Sequence[Setting], place: int | None) -> Trace:
-    """Every run of the settings that have several."""
-    runs = [run for setting in members if setting.seeds > 1 for run in setting.runs]
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "x": [leak.of(run, run.worst) for run in runs],
-        "y": [run.accuracy for run in runs],
-        "hoverinfo": "skip",
-        "showlegend": False,
-        "marker": {"color": colour(place), "size": 4, "opacity": 0.45},
-    }
-
-
-def _pair(value: float, deviation: float, show: Callable[[float | None], str]) -> str:
-    return show(value) + (f" ± {show(deviation)}" if is_number(deviation) else "")
-
-
-def _seed_count(setting: Setting) -> str:
-    return f"{setting.seeds} seed" + "s" * (setting.seeds > 1)
+    bars = {"type": "data", "color": colour(place), "thickness": 1.2}
+    several = [number for number, setting in enumerate(members) if setting.seeds > 1]
+    dots = points(
+        "",
+        [value for number in several for value in leaks[number]],
+        [value for number in several for value in accuracies[number]],
+        place,
+        hoverinfo="skip",
+        showlegend=False,
+        marker={"symbol": "circle", "size": 4, "opacity": 0.45},
+    )
+    means = points(
+        UNDEFENDED if place is None else members[0].family,
+        [mean(values) for values in leaks],
+        [mean(values) for values in accuracies],
+        place,
+        mode="markers" + "+lines" * (len(members) > 1 and place is not None) + "+text" * bool(labels),
+        error_x=bars | {"array": [spread(values) for values in leaks]},
+        error_y=bars | {"array": [spread(values) for values in accuracies]},
+        text=[words(setting.name) if labels.get(setting.name) else "" for setting in members],
+        textposition=[labels.get(setting.name) or "top center" for setting in members],
+        cliponaxis=False,
+        hovertext=hover,
+        hoverinfo="text",
+        line={"color": colour(place), "width": 1.2, "dash": "dot"},
+        marker={"size": 11, "line": {"color": "@paper", "width": 1}},
+    )
+    return [dots, means] if several else [means]
 
 
 def _table(settings: Sequence[Setting]) -> Grid:
     lines = [
         [
-            setting.title,
-            _pair(setting.accuracy, spread([run.accuracy for run in setting.runs]), share),
-            *(_pair(*_leak(leak, setting), leak.show) for leak in LEAKS.values()),
+            setting.name,
+            mean_and_spread([run.accuracy for run in setting.runs], share),
+            *(mean_and_spread(_leaks(leak, setting), leak.show) for leak in SHOWN),
             str(setting.seeds),
         ]
         for setting in settings
     ]
-    for name, said in MARKS.items():
-        values = [leak.show(_baseline(leak, settings, name)) for leak in LEAKS.values()]
-        lines.append([said, MISSING, *values, MISSING])
-    return Grid(["setting", "accuracy", *LEAKS, "seeds"], lines)
+    for name, text in MARKS.items():
+        free = [leak.show(mean_baseline(leak, name, settings)) for leak in SHOWN]
+        lines.append([text, MISSING, *free, MISSING])
+    return Grid(["setting", "accuracy", *(leak.title for leak in SHOWN), "seeds"], lines)

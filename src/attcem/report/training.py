@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from attcem.report.charts import Chart, Drawing, Grid, Trace, axis, colour, curve
-from attcem.report.numbers import count, is_number, ratio, scientific, small
-from attcem.report.risk import placed
-from attcem.report.settings import Setting
+from attcem.report.charts import Chart, Drawing, Grid, Trace, axis, colour, coloured, curve
+from attcem.runs import Setting
+from attcem.runs.numbers import Show, count, is_number, ratio, scientific, small
 from attcem.types import Result
 
 ALL = "all runs"
@@ -27,7 +26,7 @@ class Measure:
     title: str
     note: str
     columns: tuple[str, ...]
-    show: Callable[[float | None], str] = small
+    show: Show = small
     more: tuple[tuple[str, Any], ...] = ()
 
 
@@ -61,40 +60,33 @@ class Training:
 
 def training(settings: Sequence[Setting]) -> Training | None:
     """Curves of every run that has a history; nothing where none has."""
-    runs = [(setting, run, place) for setting, place in placed(settings) for run in setting.runs if run.history]
-    if not runs:
-        return None
-    drawn = [chart for measure in MEASURES if (chart := _chart(measure, runs))]
-    labels = [_label(setting, run, runs) for setting, run, _ in runs]
-    legend = {setting.title: colour(place).lstrip("@") for setting, _, place in runs}
-    return Training(([ALL] if len(runs) > 1 else []) + labels, drawn, list(legend.items()))
+    several = len({setting.place for setting in settings if any(run.history for run in setting.runs)}) > 1
+    runs: dict[str, tuple[Result, int | None]] = {}
+    legend: dict[str, str] = {}
+    for setting, place in coloured(settings):
+        for run in setting.runs:
+            if run.history:
+                runs[setting.label(run) + (f" ({' · '.join(setting.place)})" if several else "")] = run, place
+                legend[setting.name] = colour(place).lstrip("@")
+    charts = [chart for measure in MEASURES if (chart := _chart(measure, runs))]
+    return Training([ALL] * (len(runs) > 1) + list(runs), charts, list(legend.items())) if runs else None
 
 
-def _label(setting: Setting, run: Result, runs: Sequence[tuple[Setting, Result, int | None]]) -> str:
-    several = len({setting.place for setting, _, _ in runs}) > 1
-    return setting.label(run) + (f" ({' · '.join(setting.place)})" if several else "")
-
-
-def _chart(measure: Measure, runs: Sequence[tuple[Setting, Result, int | None]]) -> Chart | None:
-    drawings: dict[str, Drawing] = {}
+def _chart(measure: Measure, runs: Mapping[str, tuple[Result, int | None]]) -> Chart | None:
+    """The measure in each run alone, and in all together; nothing where none recorded it."""
+    alone: dict[str, Drawing] = {}
     together: list[Trace] = []
     lines: list[list[str]] = []
-    for setting, run, place in runs:
-        columns = _columns(measure, run)
-        if not columns:
-            continue
-        label = _label(setting, run, runs)
-        drawings[label] = Drawing(_alone(run, columns), _layout(measure, [run]))
-        main = next((name for name in columns if "val_" in name), next(iter(columns)))
-        together.append(curve(label, _epochs(run), columns[main], place, mode="lines", showlegend=False))
-        lines += [
-            [label, name, count(len(run.history)), _last(values, measure.show)] for name, values in columns.items()
-        ]
-    if not drawings:
-        return None
-    if len(runs) > 1:
-        drawings = {ALL: Drawing(together, _layout(measure, [run for _, run, _ in runs]))} | drawings
-    return Chart(measure.title, measure.note, drawings, Grid(["run", "column", "epochs", "last"], lines, 2), 230)
+    for label, (run, place) in runs.items():
+        if columns := _columns(measure, run):
+            alone[label] = Drawing(_alone(run, columns), _layout(measure, [run]))
+            main = next((name for name in columns if "val_" in name), next(iter(columns)))
+            together.append(curve(label, _epochs(run), columns[main], place, mode="lines", showlegend=False))
+            epochs = count(len(run.history))
+            lines += [[label, name, epochs, _last(values, measure.show)] for name, values in columns.items()]
+    everyone = {ALL: Drawing(together, _layout(measure, [run for run, _ in runs.values()]))} if len(runs) > 1 else {}
+    table = Grid(["run", "column", "epochs", "last"], lines, 2)
+    return Chart(measure.title, measure.note, everyone | alone, table, 230) if alone else None
 
 
 def _columns(measure: Measure, run: Result) -> dict[str, list[float | None]]:
@@ -154,5 +146,5 @@ def shut_off(run: Result) -> list[dict[str, Any]]:
     return bands
 
 
-def _last(values: Sequence[float | None], show: Callable[[float | None], str]) -> str:
+def _last(values: Sequence[float | None], show: Show) -> str:
     return show(next((value for value in reversed(values) if is_number(value)), None))

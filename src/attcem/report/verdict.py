@@ -6,8 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from attcem.report.numbers import SPACE, is_number, percent, ratio, share, small
-from attcem.report.settings import Setting, differences, places
+from attcem.runs import Setting
+from attcem.runs.config import differences
+from attcem.runs.names import UNDEFENDED, short
+from attcem.runs.numbers import SPACE, is_number, percent, ratio, share, small
+from attcem.runs.settings import Place, places
+from attcem.runs.twins import most_alike
 from attcem.types import Result
 
 POINTS_LOST = 0.10
@@ -19,6 +23,16 @@ NEARLY = 0.9
 HALF = 0.5
 FAINT = 0.1
 """An undefended recovered share below this means that the attacks are too weak to judge by."""
+EXTENTS = (
+    (0.75, "rebuilds"),
+    (0.4, "rebuilds much of"),
+    (FAINT, "gets a rough idea of"),
+    (0.0, "gets next to nothing of"),
+)
+NO_REFERENCE = (
+    "There is no undefended run to compare with, so nothing here shows what a defence gains or costs: "
+    "run the same experiment with defence “none” and report both."
+)
 
 
 class Kind(Enum):
@@ -33,9 +47,12 @@ class Kind(Enum):
     UNMEASURED = "not measured"
 
 
+LAST = (Kind.COLLAPSED, Kind.UNMEASURED)
+
+
 @dataclass(frozen=True)
 class Judgement:
-    """What is said of one defended setting."""
+    """One defended setting in a word and a sentence."""
 
     setting: Setting
     kind: Kind
@@ -45,9 +62,9 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is said of all runs on one data set and backbone."""
+    """All runs on one data set and backbone."""
 
-    place: tuple[str, str]
+    place: Place
     opening: str
     judgements: list[Judgement]
 
@@ -58,9 +75,9 @@ def flag_line(results: Sequence[Result]) -> str:
     if not flagged:
         return ""
     total = sum(len(run.flags) for run in flagged)
-    warnings = f"{total} warning" + "s" * (total > 1)
     return (
-        f"This audit is flagged: {warnings} in {len(flagged)} of {len(results)} run{'s' * (len(results) > 1)}. "
+        f"This audit is flagged: {total} flag{'s' * (total > 1)} in {len(flagged)} of {len(results)} "
+        f"run{'s' * (len(results) > 1)}. "
         "A flagged attack may be weaker than it should be, so a defence may look better than it is."
     )
 
@@ -70,24 +87,12 @@ def verdicts(settings: Sequence[Setting]) -> list[Verdict]:
     return [_verdict(place, members) for place, members in places(settings).items()]
 
 
-def _verdict(place: tuple[str, str], settings: list[Setting]) -> Verdict:
+def _verdict(place: Place, settings: list[Setting]) -> Verdict:
     """What hides most comes first, what has lost the task or was not measured last."""
     bare = [setting for setting in settings if setting.undefended]
-    judged = [judge(setting, reference_for(setting, bare)) for setting in settings if not setting.undefended]
-    judged.sort(key=lambda said: (said.kind in LAST, said.setting.recovered if said.kind not in LAST else 0.0))
+    judged = [judge(setting, most_alike(setting, bare)) for setting in settings if not setting.undefended]
+    judged.sort(key=lambda each: (each.kind in LAST, each.setting.recovered if each.kind not in LAST else 0.0))
     return Verdict(place, " ".join(map(opening, bare)) if bare else NO_REFERENCE, judged)
-
-
-LAST = (Kind.COLLAPSED, Kind.UNMEASURED)
-NO_REFERENCE = (
-    "There is no undefended run to compare with, so nothing here shows what a defence gains or costs: "
-    "run the same experiment with defence “none” and report both."
-)
-
-
-def reference_for(setting: Setting, bare: Sequence[Setting]) -> Setting | None:
-    """The undefended setting most like this one."""
-    return min(bare, key=lambda other: len(differences(setting.config, other.config)), default=None)
 
 
 def opening(setting: Setting) -> str:
@@ -95,33 +100,25 @@ def opening(setting: Setting) -> str:
     if not is_number(setting.recovered):
         return f"Without a defence the leak was not measured; the accuracy is {share(setting.accuracy)}."
     extent = next(words for least, words in EXTENTS if setting.recovered >= least)
-    where = "" if setting.name == "none" else f" {setting.name.removeprefix('none ')}"
-    said = (
-        f"Without a defence{where} the cloud {extent} the pictures: at {share(setting.accuracy)} accuracy"
-        f"{over_seeds(setting, ', ')}, {the_best(setting)} recovers images at SSIM{SPACE}{ratio(setting.ssim)}, "
-        f"{percent(setting.recovered)} of what there is to see beyond the average picture."
+    text = (
+        f"Without a defence{setting.name.removeprefix(UNDEFENDED)} the cloud {extent} the pictures: "
+        f"at {share(setting.accuracy)} accuracy{over_seeds(setting)}, {best_of(setting)} recovers images at "
+        f"SSIM{SPACE}{ratio(setting.ssim)}, {percent(setting.recovered)} of what there is to see beyond the average "
+        "picture."
     )
     if setting.recovered < FAINT:
-        said += " Attacks this weak on an open door say nothing about a defence."
-    return said + (" The undefended model itself is near chance." if near_chance(setting) else "")
+        text += " Attacks this weak on an open door say nothing about a defence."
+    return text + (" The undefended model itself is near chance." if near_chance(setting) else "")
 
 
-def the_best(setting: Setting) -> str:
+def best_of(setting: Setting) -> str:
     """Who did it: the worst case takes the best attack picture by picture."""
     return f"the best of {setting.attacks} attacks" if setting.attacks > 1 else "the one attack"
 
 
-EXTENTS = (
-    (0.75, "rebuilds"),
-    (0.4, "rebuilds much of"),
-    (FAINT, "gets a rough idea of"),
-    (0.0, "gets next to nothing of"),
-)
-
-
-def over_seeds(setting: Setting, before: str = "") -> str:
+def over_seeds(setting: Setting) -> str:
     """A remark that numbers are means, when they are."""
-    return f"{before}mean of {setting.seeds} seeds" if setting.seeds > 1 else ""
+    return f", mean of {setting.seeds} seeds" if setting.seeds > 1 else ""
 
 
 def near_chance(setting: Setting) -> bool:
@@ -132,67 +129,45 @@ def near_chance(setting: Setting) -> bool:
 
 def judge(setting: Setting, reference: Setting | None) -> Judgement:
     """Compare a defended setting with the undefended one."""
-    kind = classify(setting, reference)
-    instead, bare = "", ""
+    kind, remark = classify(setting, reference)
+    instead, bare_ssim, bare_share = "", "", ""
     if reference:
         instead = f" instead of {share(reference.accuracy)}"
-        bare = f"; undefended {ratio(reference.ssim)}"
-    said = (
-        f"At {share(setting.accuracy)} accuracy{instead}, {the_best(setting)} recovers images at "
-        f"SSIM{SPACE}{ratio(setting.ssim)}{bare}. That is {percent(setting.recovered)} of what there is to see"
-        f"{_without(reference)} (MSE{SPACE}{small(setting.mse)}{over_seeds(setting, ', ')})."
+        bare_ssim = f"; undefended {ratio(reference.ssim)}"
+        bare_share = f", undefended {percent(reference.recovered)}"
+    text = (
+        f"At {share(setting.accuracy)} accuracy{instead}, {best_of(setting)} recovers images at "
+        f"SSIM{SPACE}{ratio(setting.ssim)}{bare_ssim}. That is {percent(setting.recovered)} of what there is to see"
+        f"{bare_share} (MSE{SPACE}{small(setting.mse)}{over_seeds(setting)}).{remark}"
     )
-    said += REMARKS[kind](setting, reference) + _class_remark(setting)
-    unlike = differences(setting.config, reference.config) if reference else []
+    if setting.mse >= setting.baseline("class_mean"):
+        text += " Knowing the class alone would show as much."
+    unlike = differences(setting.surroundings, reference.surroundings) if reference else {}
     if unlike:
-        said += f" Not like for like: {', '.join(unlike)}."
-    return Judgement(setting, kind, said, sum(len(run.flags) for run in setting.runs))
+        listed = (f"{key}={short(ours)} instead of {short(theirs)}" for key, (ours, theirs) in unlike.items())
+        text += f" Not like for like: {', '.join(listed)}."
+    return Judgement(setting, kind, text, sum(len(run.flags) for run in setting.runs))
 
 
-def _without(reference: Setting | None) -> str:
-    return f", undefended {percent(reference.recovered)}" if reference else ""
-
-
-def classify(setting: Setting, reference: Setting | None) -> Kind:
-    """The kindest word that is still true."""
-    tests = (
-        (Kind.COLLAPSED, near_chance(setting) or (reference and reference.accuracy - setting.accuracy > POINTS_LOST)),
-        (Kind.ALONE, reference is None),
-        (Kind.UNMEASURED, not (is_number(setting.recovered) and reference and is_number(reference.recovered))),
-        (Kind.WEAK_ATTACK, reference and reference.recovered < FAINT),
-        (Kind.NOTHING, reference and setting.recovered >= NEARLY * reference.recovered),
-        (Kind.HIDES_SOME, reference and setting.recovered > HALF * reference.recovered),
-    )
-    return next((kind for kind, holds in tests if holds), Kind.HIDES_MOST)
-
-
-def _collapsed(setting: Setting, reference: Setting | None) -> str:
-    if reference is None or near_chance(setting):
-        return f" A defence at {percent(setting.accuracy)} accuracy is no defence."
-    points = 100 * (reference.accuracy - setting.accuracy)
-    return (
-        f" That costs {points:.0f}{SPACE}points: a defence at {percent(setting.accuracy)} accuracy, "
-        f"where {percent(reference.accuracy)} can be had, is no defence."
-    )
-
-
-def _nothing(setting: Setting, reference: Setting | None) -> str:
-    worse = reference is not None and setting.recovered > reference.recovered
-    return " It hides nothing." if worse else " It hides next to nothing."
-
-
-REMARKS = {
-    Kind.HIDES_MOST: lambda setting, reference: "",
-    Kind.HIDES_SOME: lambda setting, reference: " Most still leaks.",
-    Kind.NOTHING: _nothing,
-    Kind.COLLAPSED: _collapsed,
-    Kind.WEAK_ATTACK: lambda setting, reference: " The attacks fail without a defence too, so this shows nothing.",
-    Kind.ALONE: lambda setting, reference: f" The average picture alone has {small(setting.baseline('mean_image'))}.",
-    Kind.UNMEASURED: lambda setting, reference: " The leak was not measured, so nothing can be said of it.",
-}
-
-
-def _class_remark(setting: Setting) -> str:
-    """Say so when the attacker learned no more than the label, which the task gives away anyway."""
-    known = setting.baseline("class_mean")
-    return " Knowing the class alone would show as much." if setting.mse >= known else ""
+def classify(setting: Setting, reference: Setting | None) -> tuple[Kind, str]:
+    """The kindest word that is still true, and a remark."""
+    kept = f"defence at {percent(setting.accuracy)} accuracy"
+    if near_chance(setting):
+        return Kind.COLLAPSED, f" A {kept} is no defence."
+    if reference is None:
+        return Kind.ALONE, f" The average picture alone has {small(setting.baseline('mean_image'))}."
+    lost = reference.accuracy - setting.accuracy
+    if lost > POINTS_LOST:
+        had = f"a {kept}, where {percent(reference.accuracy)} can be had, is no defence"
+        return Kind.COLLAPSED, f" That costs {100 * lost:.0f}{SPACE}points: {had}."
+    if not (is_number(setting.recovered) and is_number(reference.recovered)):
+        return Kind.UNMEASURED, " The leak was not measured, so nothing can be said of it."
+    if reference.recovered < FAINT:
+        return Kind.WEAK_ATTACK, " The attacks fail without a defence too, so this shows nothing."
+    if setting.recovered > reference.recovered:
+        return Kind.NOTHING, " It hides nothing."
+    if setting.recovered >= NEARLY * reference.recovered:
+        return Kind.NOTHING, " It hides next to nothing."
+    if setting.recovered > HALF * reference.recovered:
+        return Kind.HIDES_SOME, " Most still leaks."
+    return Kind.HIDES_MOST, ""

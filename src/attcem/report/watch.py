@@ -1,17 +1,22 @@
-"""Watch folders of runs: read again only what changed, and name what cannot be read instead of failing."""
+"""Watch folders of runs: read again only what changed, say how far the others are, and name what cannot be read."""
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import os
+import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
-from attcem.report.running import CONFIG, how_far
+from attcem.reading.content import MEGABYTE, read_content
+from attcem.reading.settings import read_yaml
+from attcem.runs.numbers import is_number
 from attcem.types import Result
 
-RESULT = "result.json"
+CONFIG, HISTORY, RESULT = "config.yaml", "history.csv", "result.json"
 Stamp = tuple[int, ...]
 
 
@@ -47,7 +52,7 @@ class Watch:
         return sorted(found.values())
 
     def line(self, run: Path) -> str:
-        """Reads a result, if it is new; what is said of a run that has none, or one that cannot be read."""
+        """Read a result, if it is new; a line for a run that has none, or one that cannot be read."""
         try:
             if not (run / RESULT).exists():
                 self.read.pop(run, None)
@@ -93,3 +98,37 @@ def digest(read: dict[Path, tuple[Stamp, Result]]) -> str:
 def reason(error: Exception) -> str:
     """An error in one short line."""
     return f"{type(error).__name__}: {error}".splitlines()[0][:200]
+
+
+def how_far(folder: Path) -> str:
+    """How far a run without a result is, in words; a ValueError or OSError if its files cannot be read."""
+    train = read_yaml(folder / CONFIG).get("train")
+    epochs = train.get("epochs") if isinstance(train, dict) else None
+    of_all = f" of {epochs}" if isinstance(epochs, int) else ""
+    history = folder / HISTORY
+    last = last_row(history) if history.exists() else {}
+    if not last:
+        return f"running: first epoch{of_all}"
+    epoch, validation = number(last, "epoch"), number(last, "val_accuracy")
+    text = (f"epoch {epoch:.10g}" if is_number(epoch) else "an epoch done") + of_all
+    if is_number(validation) and 0 <= validation <= 1:
+        text += f", validation {validation:.3f}".replace(" 0.", " .")
+    written = time.strftime("%H:%M", time.localtime(history.stat().st_mtime))
+    trained = is_number(epoch) and epoch == epochs
+    return f"trained, no result yet: {text} at {written}" if trained else f"running: {text} at {written}"
+
+
+def last_row(history: Path) -> dict[str, Any]:
+    """The newest epoch; nothing while there is none."""
+    try:
+        return [{}, *csv.DictReader(read_content(history, 64 * MEGABYTE).decode().splitlines())][-1]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"{history} is damaged ({error})") from None
+
+
+def number(row: dict[str, Any], name: str) -> float | None:
+    """One figure of an epoch, if it is there and is a number."""
+    try:
+        return float(row[name])
+    except (KeyError, TypeError, ValueError):
+        return None

@@ -48,9 +48,9 @@ class Cluster:
     def wait(self, seconds: float) -> list[tuple[Job, Outcome]]:
         """What has ended, after at most so many seconds."""
         ended, _ = self.ray.wait(list(self.busy), num_returns=1, timeout=seconds)
-        return [(self.busy.pop(task), self.told(task)) for task in ended]
+        return [(self.busy.pop(task), self.outcome(task)) for task in ended]
 
-    def told(self, task: Any) -> Outcome:
+    def outcome(self, task: Any) -> Outcome:
         """What the task returned; one that could not return anything has died."""
         try:
             return self.ray.get(task)

@@ -1,23 +1,25 @@
-"""The sweep itself: what is missing, what may start, what to try again. Run folders are all the state there is."""
+"""The sweep: what is missing, what may start, what to try again. Run folders are all the state there is."""
 
 from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
 from attcem.locks import only_one
+from attcem.sweep.cluster import Cluster
 from attcem.sweep.grid import Run
+from attcem.sweep.local import Local
 from attcem.sweep.perform import RUN, Job, Outcome
 from attcem.sweep.table import Table
+from attcem.terminal import interruptible, tell
 from attcem.types.result import OtherSchema, Result
 
 LOCK = ".sweep.lock"
 DAMAGED = "result.json.damaged"
 ATTEMPTS = 3
-"""How often a run is started whose process dies under it."""
+"""How often a run is started before a dying process counts as a failure."""
 
 
 class Engine(Protocol):
@@ -35,8 +37,28 @@ class Engine(Protocol):
         """Stop everything that is under way."""
 
 
+def do_sweep(
+    runs: Sequence[Run], out: Path, *, engine: str, jobs: int | None, address: str | None, resume: bool
+) -> None:
+    """Do what is missing in a folder; raise if any run failed."""
+    with only_one(out / LOCK, "a sweep is at work", "wait for it, or choose another --out"):
+        if not resume:
+            check_fresh(runs, out)
+        where: Engine = Cluster(jobs, address) if engine == "ray" else Local(jobs)
+        table = Table(out)
+        try:
+            with interruptible("finished runs and epochs are kept: add --resume to the same command"):
+                outcomes = sweep(runs, out, where, table)
+        finally:
+            table.close()
+    failed = sum(outcome.cause is not None for outcome in outcomes.values())
+    if failed:
+        raise ValueError(f"{failed} of {len(runs)} runs failed, each with a log.txt: mend the cause, then add --resume")
+    tell(f"compare       attcem compare {out}", f"page          attcem report {out} --out report.html")
+
+
 def sweep(runs: Sequence[Run], out: Path, engine: Engine, table: Table, *, call: str = RUN) -> dict[str, Outcome]:
-    """Do all runs that have no result yet, and tell what became of each; call it under `only_sweep`.
+    """Do all runs that have no result yet, and return the outcome of each; call it while the folder is locked.
 
     read which runs are finished
     while any is left:
@@ -72,7 +94,7 @@ def sweep(runs: Sequence[Run], out: Path, engine: Engine, table: Table, *, call:
 
 
 def finished(folder: Path) -> Outcome | None:
-    """The figures of a run that needs nothing more; a result that is not whole is put aside, to be made again."""
+    """The figures of a finished run; a damaged result is put aside and made again."""
     path = folder / "result.json"
     if not path.exists():
         return None
@@ -84,19 +106,14 @@ def finished(folder: Path) -> Outcome | None:
         path.replace(path.with_name(DAMAGED))
         return None
     found = Outcome(result.accuracy, float(result.worst.mse))
-    return None if (folder / "audit").exists() else found  # killed before it had tidied up: a worker will
+    return None if (folder / "audit").exists() else found  # killed before it removed this: a worker will
 
 
 def check_fresh(runs: Sequence[Run], out: Path) -> None:
-    """Refuse to go on with runs that nobody asked to resume."""
+    """Raise if some runs exist already and --resume was not given."""
     begun = [run.name for run in runs if (out / run.name).exists()]
     if begun:
         raise ValueError(
             f"{out} already holds {len(begun)} of these runs, {begun[0]} for one: add --resume to complete what is "
             "missing, or --out for another folder"
         )
-
-
-def only_sweep(out: Path) -> AbstractContextManager[None]:
-    """Hold a folder for one sweep."""
-    return only_one(out / LOCK, "a sweep is at work", "wait for it, or choose another --out")

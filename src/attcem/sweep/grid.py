@@ -12,6 +12,7 @@ from attcem.config import Experiment
 from attcem.configfile import UsageError, as_arguments, parse_experiment, read_yaml
 from attcem.experiment import run_folder
 from attcem.naming import nearest
+from attcem.parts import make_guard
 
 KEYS = ("base", "runs", "grid", "seeds")
 
@@ -48,6 +49,7 @@ def read_sweep(
     for settings, label in zip(every, labels(every), strict=True):
         try:
             experiment = parse_experiment([*base, *as_arguments(settings)]).on(device)
+            make_guard(experiment)
         except UsageError as error:
             said = ", ".join(f"{key}={value}" for key, value in settings.items())
             raise UsageError(f"{path}{': ' + said if said else ''}: {error}") from None

@@ -24,7 +24,7 @@ class Worker:
         )
         theirs.close()
 
-    def told(self) -> Outcome:
+    def outcome(self) -> Outcome:
         """What the worker reports, or how it ended."""
         try:
             return self.pipe.recv()
@@ -50,7 +50,7 @@ class Local:
     def start(self, job: Job) -> None:
         """Give a job to a worker that is free."""
         worker = self.idle.pop() if self.idle else Worker(sharing(self.slots))
-        with suppress(ConnectionError):  # it died while idle: told as if it had died at work
+        with suppress(ConnectionError):  # one that died while idle counts as one that died at work
             worker.pipe.send(job)
         self.busy[worker.pipe] = worker, job
 
@@ -60,7 +60,7 @@ class Local:
         ready = wait(list(self.busy), seconds)
         for pipe in [pipe for pipe in self.busy if pipe in ready]:
             worker, job = self.busy.pop(pipe)
-            ended.append((job, outcome := worker.told()))
+            ended.append((job, outcome := worker.outcome()))
             if not outcome.died:
                 self.idle.append(worker)
         return ended

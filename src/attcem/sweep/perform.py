@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import shutil
 import socket
@@ -34,35 +35,33 @@ class Job:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a job: figures, or the cause of its failure; `died` if its worker did not live to tell."""
+    """The figures of a job, or the cause of its failure; `died` if the worker ended without an answer."""
 
-    accuracy: float | None = None
-    mse: float | None = None
+    accuracy: float = math.nan
+    mse: float = math.nan
     cause: str | None = None
     died: bool = False
-    seconds: float = 0.0
 
 
 def perform(job: Job) -> Outcome:
-    """Do a job, or go on with it, once no orphan is at it; what goes wrong is an outcome, its traceback in the log."""
-    started = time.monotonic()
+    """Do or resume a job once no other process works in its folder; an error is an outcome, its traceback is logged."""
     try:
         if not job.folder.parent.is_dir():
             raise ValueError(f"{socket.gethostname()} does not see {job.folder.parent}: all machines must share --out")
-        with working_in(job.folder, wait=True), speaking_into(job.folder / LOG):
-            forget_earlier_peak()
+        with working_in(job.folder, wait=True), printing_into(job.folder / LOG):
+            reset_peak_memory()
             module, _, function = job.call.partition(":")
             result, _ = getattr(import_module(module), function)(job.experiment, job.folder, resume=True, jobs=1)
             shutil.rmtree(job.folder / "audit", ignore_errors=True)  # killed between its result and its last step
-            return Outcome(float(result.accuracy), float(result.worst.mse), seconds=time.monotonic() - started)
+            return Outcome(float(result.accuracy), float(result.worst.mse))
     except Exception as error:
         expected = isinstance(error, ValueError | OSError)
         cause = str(error) if expected else f"{type(error).__name__}: {error}"
-        return Outcome(cause=" ".join(cause.split()), seconds=time.monotonic() - started)
+        return Outcome(cause=" ".join(cause.split()))
 
 
 @contextlib.contextmanager
-def speaking_into(path: Path) -> Iterator[None]:
+def printing_into(path: Path) -> Iterator[None]:
     """Everything that this process prints goes to a log."""
     sys.stdout.flush(), sys.stderr.flush()
     before = os.dup(1), os.dup(2)
@@ -83,12 +82,12 @@ def speaking_into(path: Path) -> Iterator[None]:
 
 
 def say(log: TextIO, text: str) -> None:
-    """Write to the log, or do without: a full disk must not hide why a run failed."""
+    """Write to the log if possible: a full disk must not hide why a run failed."""
     with contextlib.suppress(OSError):
         log.write(text)
 
 
-def forget_earlier_peak() -> None:
-    """Start this process's peak memory afresh, so that a run is not charged for an earlier one (Linux only)."""
+def reset_peak_memory() -> None:
+    """Reset this process's peak memory, so that it is that of the next run alone (Linux only)."""
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")

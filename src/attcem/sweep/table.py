@@ -80,12 +80,10 @@ class Table:
 
     def best(self) -> tuple[str, Outcome] | None:
         """The run that hides most among those near the highest accuracy."""
-        done = {name: o for name, o in self.outcomes.items() if o.accuracy is not None and o.mse is not None}
-        if not done:
-            return None
-        top = max(outcome.accuracy or 0.0 for outcome in done.values())
-        near = {name: outcome for name, outcome in done.items() if (outcome.accuracy or 0.0) >= top - NEAR}
-        return max(near.items(), key=lambda item: item[1].mse or 0.0)
+        done = [(name, outcome) for name, outcome in self.outcomes.items() if outcome.cause is None]
+        top = max((outcome.accuracy for _, outcome in done), default=0.0)
+        near = [(name, outcome) for name, outcome in done if outcome.accuracy >= top - NEAR]
+        return max(near, key=lambda named: named[1].mse, default=None)
 
     def best_line(self) -> str:
         """The best run in words; nothing before the first result."""
@@ -112,7 +110,7 @@ class Table:
         if self.live is not None and self.live.is_started:
             self.live.stop()
         say(self.summary(), shown=self.shown)
-        say(self.best_line(), shown=self.shown and self.best() is not None)
+        say(self.best_line(), shown=self.shown and self.best_line() != "")
         failed = {name: o.cause for name, o in self.outcomes.items() if o.cause is not None}
         width = max(map(len, failed), default=0)
         for name, cause in failed.items():

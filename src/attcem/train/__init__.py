@@ -4,7 +4,7 @@ from attcem.train.agreement import check_guard, check_network
 from attcem.train.averaging import restore_guards, under
 from attcem.train.checkpoint import State, best_of, read_state, read_tensors, refuse_other_draw
 from attcem.train.clients import fit_clients, refuse_processes
-from attcem.train.distributed import dismiss, is_first, team_size
+from attcem.train.distributed import is_first, leave_team, team_size
 from attcem.train.honesty import honesty_flags
 from attcem.train.loop import fit
 from attcem.train.packing import unpack_modules
@@ -17,12 +17,12 @@ __all__ = [
     "best_of",
     "check_guard",
     "check_network",
-    "dismiss",
     "evaluate",
     "fit",
     "fit_clients",
     "honesty_flags",
     "is_first",
+    "leave_team",
     "read_state",
     "read_tensors",
     "refuse_other_draw",

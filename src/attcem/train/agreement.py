@@ -19,7 +19,7 @@ def check_network(model: Split, data: Data, images: Images) -> Latent:
     advice = "build it for these data, attcem.split(…, data=data), or give data that it was built for"
     if model.classes < data.classes:
         raise ValueError(f"the data have {data.classes} classes, the network knows {model.classes}: {advice}")
-    with looking_at(model):
+    with in_evaluation(model):
         try:
             z = model.encoder(images[:2].pixels().to(where.device, where.dtype))
         except (RuntimeError, ValueError) as error:
@@ -33,7 +33,7 @@ def check_network(model: Split, data: Data, images: Images) -> Latent:
 
 def check_guard(model: Split, guard: Guard, z: Latent) -> None:
     """Raise a ValueError where a guard cannot release latents of this network, most often as it was never set up."""
-    with looking_at(model, guard):
+    with in_evaluation(model, guard):
         try:
             model.decoder(guard.release(z))
         except (AttributeError, RuntimeError, TypeError, ValueError) as error:
@@ -44,7 +44,7 @@ def check_guard(model: Split, guard: Guard, z: Latent) -> None:
 
 
 @contextmanager
-def looking_at(*modules: torch.nn.Module) -> Iterator[None]:
+def in_evaluation(*modules: torch.nn.Module) -> Iterator[None]:
     """Evaluation mode while it lasts, and no trace of it: neither gradients nor random numbers."""
     modes = [module.training for module in modules]
     for module in modules:

@@ -46,7 +46,7 @@ def weighted_mean(states: Sequence[Tensors], images: Sequence[int]) -> dict[str,
 
 
 @torch.no_grad()
-def take_over(mine: Tensors, theirs: Tensors) -> None:
+def copy_into(mine: Tensors, theirs: Tensors) -> None:
     """Write their numbers over mine, in place."""
     for name, tensor in mine.items():
         tensor.copy_(theirs[name])

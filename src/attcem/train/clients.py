@@ -11,10 +11,11 @@ from attcem.config import ClientsConfig, TrainConfig, with_options
 from attcem.data import Data
 from attcem.defences import Defence, Guard
 from attcem.models import Split
+from attcem.train.agreement import check_network
 from attcem.train.checkpoint import State
 from attcem.train.distributed import team_size
 from attcem.train.federated import Federated
-from attcem.train.loop import alone_in
+from attcem.train.loop import lock_folder
 
 
 def refuse_processes() -> None:
@@ -54,7 +55,8 @@ def fit_clients(
     """
     refuse_processes()
     config = with_options(config or TrainConfig(), options)
-    with alone_in(out), torch.random.fork_rng():
+    check_network(model, data, data.private)
+    with lock_folder(out), torch.random.fork_rng():
         torch.manual_seed(seed)
         run = Federated(
             model,

@@ -24,11 +24,16 @@ LAUNCHED = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 """What torchrun tells every process that it starts."""
 
 
+_over = False
+"""Whether the team of this process has done its work: what is trained afterwards is trained alone."""
+
+
 def team_size() -> int:
     """How many processes there are, met or not."""
     if dist.is_available() and dist.is_initialized():
         return dist.get_world_size()
-    return int(os.environ["WORLD_SIZE"]) if all(name in os.environ for name in LAUNCHED) else 1
+    launched = not _over and all(name in os.environ for name in LAUNCHED)
+    return int(os.environ["WORLD_SIZE"]) if launched else 1
 
 
 def is_first() -> bool:
@@ -55,19 +60,18 @@ def join(device: str) -> Team:
     return Processes(torch.device(kind))
 
 
-def dismiss() -> None:
-    """End the team after its work: the first process goes on alone, the others leave."""
+def leave_team() -> None:
+    """End the team after its work: the first process goes on alone, the others end here."""
+    global _over
     if team_size() == 1:
         return
-    together, stays = dist.is_initialized(), is_first()
-    if together:
+    stays = is_first()
+    if dist.is_initialized():
         dist.barrier()  # nobody leaves while another still waits for its numbers
-    if not stays:
-        sys.stdout.flush(), sys.stderr.flush()
-        os._exit(0)  # without the end of an interpreter, in which a thread of the team's network may abort
-    if together:
         dist.destroy_process_group()
-    os.environ.pop("WORLD_SIZE", None)  # what is trained from here on is trained alone
+    if not stays:
+        sys.exit()
+    _over = True
 
 
 class Processes(Team):
@@ -76,7 +80,7 @@ class Processes(Team):
     def __init__(self, device: torch.device) -> None:
         self.device, self.rank, self.size = device, dist.get_rank(), dist.get_world_size()
 
-    def apart(self, network: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    def run_rows(self, network: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
         """What a network makes of a whole batch, each process seeing its rows; of a few rows, all see all."""
         self.rows, self.total = slice(0, len(x)), len(x)
         if len(x) < self.size:
@@ -93,10 +97,10 @@ class Processes(Team):
         return whole_batch(model, self)
 
     @torch.no_grad()
-    def complete(self, apart: Iterable[nn.Parameter], alike: Iterable[nn.Parameter]) -> None:
-        """Add up the gradients of weights that worked apart; average those that should be the same anyway."""
+    def sum_gradients(self, split: Iterable[nn.Parameter], alike: Iterable[nn.Parameter]) -> None:
+        """Add up gradients of weights that worked on different rows; average those that should be the same anyway."""
         found = [
-            (p.grad, share) for ps, share in ((apart, 1), (alike, 1 / self.size)) for p in ps if p.grad is not None
+            (p.grad, share) for ps, share in ((split, 1), (alike, 1 / self.size)) for p in ps if p.grad is not None
         ]
         if not found:
             return
@@ -120,7 +124,7 @@ class Processes(Team):
                 )
 
     @torch.no_grad()
-    def follow(self, epoch: int, tensors: Mapping[str, Tensor]) -> None:
+    def copy_first(self, epoch: int, tensors: Mapping[str, Tensor]) -> None:
         """Take over the first process's numbers; all must have drawn the same random ones so far, as one more tells."""
         drawn = torch.rand((), device=self.device, dtype=torch.float64).item()
         self.check(lambda: {"epoch": epoch, "random number": drawn})

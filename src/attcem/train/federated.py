@@ -13,10 +13,10 @@ from torch import Tensor, nn
 
 from attcem.config import ClientsConfig
 from attcem.data import Data
-from attcem.data.clients import deal, fingerprint
+from attcem.data.clients import deal_clients, fingerprint
 from attcem.defences import Guard, own_parameters
 from attcem.models import Split
-from attcem.train.averaging import exchanged, kept, restore_guards, take_over, under, weighted_mean
+from attcem.train.averaging import copy_into, exchanged, kept, restore_guards, under, weighted_mean
 from attcem.train.diagnostics import Diagnostics
 from attcem.train.learner import Learner
 from attcem.train.loop import Training
@@ -45,7 +45,7 @@ class Federated(Training):
 
     def __init__(self, model: Split, guard: Guard, data: Data, clients: ClientsConfig, **how: Any) -> None:
         self.clients = clients
-        self.images = deal(data, clients)
+        self.images = deal_clients(data, clients)
         super().__init__(model, guard, data, **how)
         self.state.config["clients"] = dataclasses.asdict(clients) | {"sha256": fingerprint(self.images)}
         self.tally: dict[int, dict[str, float]] = {}
@@ -77,7 +77,7 @@ class Federated(Training):
         super().attach(borrow)
         if self.clients.sync != "shared":
             for client in self.learners:
-                take_over(client.model.encoder.state_dict(), self.model.encoder.state_dict())
+                copy_into(client.model.encoder.state_dict(), self.model.encoder.state_dict())
                 client.guard.attach(client.model.encoder)
 
     def drawn(self, number: int) -> list[int]:
@@ -116,7 +116,7 @@ class Federated(Training):
         if active and self.clients.sync != "shared":
             mean = weighted_mean([client.exchanged() for client in active], [client.since for client in active])
             for mine in (exchanged(self.model.encoder, self.guard), *(client.exchanged() for client in self.learners)):
-                take_over(mine, mean)
+                copy_into(mine, mean)
         for client in active:
             client.since = 0
 
@@ -164,7 +164,7 @@ class Federated(Training):
         super().restore(tensors)
         restore_guards([client.guard for client in self.learners], self.guard, tensors)
         for client in self.learners:
-            take_over(client.model.encoder.state_dict(), self.model.encoder.state_dict())
+            copy_into(client.model.encoder.state_dict(), self.model.encoder.state_dict())
 
     def restore_optimisers(self, tensors: dict[str, Tensor]) -> None:
         """Load everybody's momentum."""

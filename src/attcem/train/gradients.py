@@ -58,9 +58,9 @@ def one_pass(
     """
     if any(INPUT_GRADIENT in link.needs for link in guard.links):
         x = x.detach().requires_grad_()
-    z = team.apart(model.encoder, x)
+    z = team.run_rows(model.encoder, x)
     leaf = z.detach().requires_grad_()
-    logits = team.apart(model.decoder, guard.release(leaf))
+    logits = team.run_rows(model.decoder, guard.release(leaf))
     loss = F.cross_entropy(logits, y)
     loss.backward()
     # A release that ignores the latent leaves no gradient at it.
@@ -92,7 +92,7 @@ def one_pass(
 
     if z.requires_grad:  # not where the encoder is frozen
         z.backward(at_latent)
-    team.complete(model.parameters(), own_parameters(guard))
+    team.sum_gradients(model.parameters(), own_parameters(guard))
     return report
 
 

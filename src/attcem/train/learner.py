@@ -14,7 +14,7 @@ from attcem.device import find_device, number_format
 from attcem.models import Split
 from attcem.train.diagnostics import Diagnostics
 from attcem.train.gradients import one_pass
-from attcem.train.schedule import recipe_for, risen
+from attcem.train.schedule import ramp_up, recipe_for
 from attcem.train.team import ALONE, Team
 from attcem.types import Images
 
@@ -62,7 +62,7 @@ class Learner:
                 self.guard,
                 x.to(self.dtype),
                 y,
-                lambda link: link.lam * w_lr * risen(epoch - link.warmup, self.config.ramp),
+                lambda link: link.lam * w_lr * ramp_up(epoch - link.warmup, self.config.ramp),
                 self.team,
                 progress=epoch / self.config.epochs,
                 watched=watched,

@@ -78,7 +78,7 @@ def fit(
     config = with_options(config or TrainConfig(), options)
     check_network(model, data, data.private)
     team = join(config.device)
-    with alone_in(out, team), torch.random.fork_rng(), team.whole_batch(model):
+    with lock_folder(out, team), torch.random.fork_rng(), team.whole_batch(model):
         torch.manual_seed(seed)
         run = Training(model, Guard.of(guard), data, config, seed, None if out is None else Path(out), progress, team)
         run.start(resume)
@@ -87,7 +87,7 @@ def fit(
         return run.finish()
 
 
-def alone_in(out: str | Path | None, team: Team = ALONE) -> AbstractContextManager[None]:
+def lock_folder(out: str | Path | None, team: Team = ALONE) -> AbstractContextManager[None]:
     """While it lasts, no other process trains in this folder; of a team's processes, the first one sees to that."""
     return nullcontext() if out is None or not team.first else working_in(Path(out))
 
@@ -185,7 +185,7 @@ class Training:
     def epoch(self) -> None:
         """Train one epoch, validate, and write a checkpoint."""
         number = self.state.epoch
-        self.team.follow(number, self.packed()[0])
+        self.team.copy_first(number, self.packed()[0])
         torch.manual_seed(self.seed * 1_000_003 + number)  # noise depends on the epoch only, so resuming repeats it
         self.check_honesty(number)
         row = self.train(number)

@@ -26,8 +26,8 @@ def evaluate(
     where = next(model.parameters())
     loss, correct = 0.0, 0
     for x, y in in_order(images, batch, where.device):
-        released = guard.release(team.apart(model.encoder, x.to(where.dtype)))
-        logits = team.apart(model.decoder, released)
+        released = guard.release(team.run_rows(model.encoder, x.to(where.dtype)))
+        logits = team.run_rows(model.decoder, released)
         loss += F.cross_entropy(logits, y, reduction="sum").item()
         correct += int((logits.argmax(1) == y).sum())
     model.train(modes[0]), guard.train(modes[1])
@@ -41,5 +41,5 @@ def clean_latents(model: Split, images: Images, batch: int, team: Team = ALONE) 
     for pixels, y in in_order(images, batch, where.device):
         x = pixels.to(where.dtype)
         with torch.no_grad():
-            z = team.apart(model.encoder, x)
+            z = team.run_rows(model.encoder, x)
         yield Batch(x, y, z)

@@ -26,10 +26,10 @@ def one_cycle(progress: float, rise: float = 0.2) -> float:
     return 0.5 * (1 + math.cos(math.pi * (progress - rise) / (1 - rise)))
 
 
-def risen(epochs: float, ramp: float) -> float:
+def ramp_up(epochs: float, ramp: float) -> float:
     """A penalty's share of its full weight so many epochs after its warm-up: nothing before, all after the ramp.
 
-    >>> [risen(epochs, ramp=2.0) for epochs in (-1, 0, 1, 3)]
+    >>> [ramp_up(epochs, ramp=2.0) for epochs in (-1, 0, 1, 3)]
     [0.0, 0.0, 0.5, 1.0]
     """
     return float(epochs >= 0) if ramp == 0 else min(1.0, max(0.0, epochs / ramp))

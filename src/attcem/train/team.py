@@ -27,7 +27,7 @@ class Team:
         """Whether it is this one that writes and speaks."""
         return self.rank == 0
 
-    def apart(self, network: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    def run_rows(self, network: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
         """What a network makes of a whole batch."""
         return network(x)
 
@@ -39,13 +39,13 @@ class Team:
         """While it lasts, layers that look across samples look across the whole batch."""
         return nullcontext()
 
-    def complete(self, apart: Iterable[nn.Parameter], alike: Iterable[nn.Parameter]) -> None:
+    def sum_gradients(self, split: Iterable[nn.Parameter], alike: Iterable[nn.Parameter]) -> None:
         """Make gradients whole: of weights that worked apart, and of those that did the same everywhere."""
 
     def check(self, facts: Callable[[], Mapping[str, object]]) -> None:
         """Refuse to start where processes were given different things."""
 
-    def follow(self, epoch: int, tensors: Mapping[str, Tensor]) -> None:
+    def copy_first(self, epoch: int, tensors: Mapping[str, Tensor]) -> None:
         """Take over the first process's numbers, so that not even rounding drives processes apart."""
 
 

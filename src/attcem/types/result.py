@@ -58,6 +58,8 @@ class Result:
     """Of the worst case: percentiles, worst class, share of images that are plainly recognisable."""
     surrogate_only: float | None = None
     """How far the penalty fell when only the surrogate's own parameters learned; nothing without a surrogate."""
+    strengths: dict[str, str] = field(default_factory=dict)
+    """Link of the defence → its option that sets how hard it protects; empty in older results."""
     clients: list[Annotated[dict[str, Any], Client]] = field(default_factory=list)
     """Where several trained together: each victim's images, classes, accuracy and worst case on its mix of classes."""
     labels: list[str] = field(default_factory=list)
@@ -127,6 +129,6 @@ class Result:
 
     def report(self, path: str | Path) -> Path:
         """Write the one-page HTML report of this result alone."""
-        from attcem.report import write_report
+        import attcem
 
-        return write_report([self], path)
+        return attcem.write_report([self], path)

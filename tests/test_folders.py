@@ -1,12 +1,13 @@
 """A run takes a folder that is free or its own, and one that never got going gives it back."""
 
+import pkgutil
 import subprocess
 import sys
 
 import pytest
 import yaml
 
-import attcem.assess
+import attcem.experiment
 from attcem.cli import main
 from attcem.train.loop import Training
 from attcem.workplace import working_in
@@ -145,9 +146,33 @@ def test_a_run_is_held_while_it_is_attacked(command, tiny, finished, tmp_path, m
         raise ValueError(held.stderr.splitlines()[-1])
 
     folder = finished if command == "audit" else tmp_path
-    monkeypatch.setattr(attcem.assess, "audit", audit)
+    monkeypatch.setattr(attcem.experiment, "audit", audit)
     arguments = [str(folder), "--jobs", "1"] if command == "audit" else [str(tiny), "--out", str(folder)]
     assert main([command, *arguments]) == 1
     assert "a process is at work in" in capsys.readouterr().err
     with working_in(folder):
         pass
+
+
+def counted(monkeypatch, where):
+    """How often a function is called."""
+    calls, function = [], pkgutil.resolve_name(where)
+    monkeypatch.setattr(where.replace(":", "."), lambda *given: calls.append(given) or function(*given))
+    return calls
+
+
+def test_a_run_reads_its_settings_once_and_builds_its_defence_once(tiny, tmp_path, monkeypatch):
+    read = counted(monkeypatch, "attcem.reading.settings:read_content")
+    built = counted(monkeypatch, "attcem.parts:build_defence")
+    monkeypatch.setattr("attcem.experiment.load", lambda experiment: (_ for _ in ()).throw(ValueError("that is all")))
+    assert main(["run", str(tiny), "--out", str(tmp_path / "r")]) == 1
+    assert len(read) == len(built) == 1
+
+
+def test_an_audit_reads_the_settings_once(finished, monkeypatch):
+    read = counted(monkeypatch, "attcem.reading.settings:read_content")
+    monkeypatch.setattr(
+        "attcem.experiment.audit_run", lambda *_, **__: (_ for _ in ()).throw(ValueError("that is all"))
+    )
+    assert main(["audit", str(finished)]) == 1
+    assert len(read) == 1

@@ -9,10 +9,9 @@ import pytest
 
 from attcem.cli import main
 from attcem.compare import compare
-from attcem.compare.curves import curves_of
 from attcem.figures.group import groups_of
 from attcem.report import render
-from attcem.twins import find_twins, with_twins
+from attcem.runs import curves_of, find_twins, with_twins
 from attcem.types import Result
 from tests.compare.planted import bound, made, noise
 from tests.report.made import scores

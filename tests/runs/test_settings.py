@@ -1,41 +1,44 @@
 import pytest
 
-from attcem.compare.curves import curves_of
-from attcem.compare.settings import label, numbers
-from attcem.report.settings import defence_name, recovered_share, settings_of
 from attcem.report.training import training
-
-from .made import make_result
+from attcem.runs import curves_of, settings_of
+from attcem.runs.config import numbers
+from attcem.runs.leak import recovered_share
+from attcem.runs.names import name_run
+from tests.report.made import make_result
 
 
 @pytest.mark.parametrize(
     ("defence", "name"),
     [
-        ({}, "none"),
-        (None, "none"),
-        ("none", "none"),
-        ({"none": {}}, "none"),
+        ({}, "no defence"),
+        (None, "no defence"),
+        ("none", "no defence"),
+        ({"none": {}}, "no defence"),
         ({"noise": {"sigma": 0.5}}, "noise σ=0.5"),
         ({"noise": {"sigma": 0.1}, "bound": {"lam": 16, "width": None}}, "noise σ=0.1 + bound λ=16"),
         ([{"noise": {"sigma": 1.0}}, {"noise": {"sigma": 2.0}}], "noise σ=1 + noise-2 σ=2"),
     ],
 )
 def test_defences_have_readable_names(defence, name):
-    assert defence_name({"defence": defence}) == name
+    run = make_result()
+    run.config["defence"] = defence
+    (setting,) = settings_of([run])
+    assert setting.name == name
 
 
 def test_a_config_without_anything_still_has_a_place():
     run = make_result()
     run.config = {}
     (setting,) = settings_of([run])
-    assert (setting.name, setting.place, setting.undefended) == ("none", ("data", "model"), True)
+    assert (setting.name, setting.place, setting.undefended) == ("no defence", ("data", "model"), True)
 
 
 def test_only_the_seed_may_differ_within_a_setting():
     runs = [make_result(seed=1), make_result(seed=0), make_result(model={"backbone": "vgg11_bn", "cut": 6})]
     settings = settings_of(runs)
     assert [[run.seed for run in setting.runs] for setting in settings] == [[0, 1], [0]]
-    assert settings[1].name == "none (model.cut=6)"
+    assert settings[1].name == "no defence (model.cut=6)"
 
 
 def test_undefended_comes_first():
@@ -68,20 +71,20 @@ def test_a_name_tells_strengths_and_what_differs_and_no_more():
         "noise σ=0.1 + bound λ=2 assign=class",
         "gmm λ=3",
     ]
-    assert [s.kin for s in found] == ["noise + bound assign=slot", "noise + bound assign=class", "gmm"]
+    assert [s.family for s in found] == ["noise + bound assign=slot", "noise + bound assign=class", "gmm"]
 
 
 def test_a_chain_written_as_a_mapping_or_a_list_is_one_setting():
     ways = ({"noise": {"sigma": 0.1}, "topk": {"keep": 0.5}}, [{"noise": {"sigma": 0.1}}, {"topk": {"keep": 0.5}}])
     (setting,) = settings_of([make_result(defence=way, seed=seed) for seed, way in enumerate(ways)])
     assert setting.seeds == 2
-    assert len({label(make_result(defence=way)) for way in ways}) == 1 and len(curves_of(setting.runs)) == 1
+    assert len({name_run(make_result(defence=way)) for way in ways}) == 1 and len(curves_of(setting.runs)) == 1
 
 
 def test_two_links_of_a_kind_are_two_in_names_numbers_and_charts():
     run = make_result(defence=[{"noise": {"sigma": 0.1}}, {"noise": {"sigma": 0.2}}, {"my.code:KeepAll": {"share": 1}}])
     assert numbers(run) == {"noise.sigma": 0.1, "noise-2.sigma": 0.2, "keep_all.share": 1}
-    assert label(run).startswith("noise(sigma=0.1) + noise-2(sigma=0.2) + keep_all(share=1)")
+    assert name_run(run).startswith("noise(sigma=0.1) + noise-2(sigma=0.2) + keep_all(share=1)")
     run.history = [{"epoch": 1, "gated/dim_gate": 0.2, "gated-2/dim_gate": 0.4, "gated/snr_gate": 0.3}]
     (gates,) = [chart for chart in training(settings_of([run])).charts if chart.title == "Gate means"]
     (drawing,) = gates.drawings.values()

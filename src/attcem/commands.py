@@ -1,0 +1,182 @@
+"""What each command does: it takes its options, calls a room and prints. Heavy imports wait inside, for help."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attcem.configfile import UsageError, parse_experiment
+from attcem.listing import find_file, preset_paths, print_list, sweep_paths, yaml_paths
+from attcem.terminal import interruptible, tell
+
+if TYPE_CHECKING:
+    from attcem.types import Result
+
+
+def demo(options: Namespace) -> None:
+    """The whole story on embedded data, in minutes."""
+    from attcem.demo import demo
+
+    tell("", f"open {demo(options.out, device=options.device)}")
+
+
+def show_list(options: Namespace) -> None:
+    """What can be named in a configuration."""
+    print_list(options.what)
+
+
+def run(options: Namespace) -> None:
+    """Train a split network, attack it, and write the result."""
+    out, arguments = options.out, options.settings
+    if arguments and not arguments[0].startswith("-"):
+        named = Path(arguments[0])
+        out = out or (named if named.is_dir() else None)
+        file = named / "config.yaml" if named.is_dir() else find_file(arguments[0], yaml_paths())
+        arguments = [str(file), *arguments[1:]]
+    experiment = parse_experiment(arguments).on(options.device)
+    from attcem.experiment import run, run_folder
+
+    folder = Path(out or Path("runs") / run_folder(experiment))
+    with interruptible(f"every finished epoch is kept: attcem run {folder} --resume"):
+        result, folder = run(experiment, folder, resume=options.resume, jobs=options.jobs)
+    print_result(result, folder)
+
+
+def sweep(options: Namespace) -> None:
+    """Do a grid of experiments, several at a time, and complete what is missing."""
+    from attcem.sweep.driver import do_sweep
+    from attcem.sweep.grid import read_sweep
+
+    if options.address and options.engine != "ray":
+        raise UsageError("--address is for --engine ray")
+    path = find_file(options.file, sweep_paths())
+    runs = read_sweep(path, preset_paths(), seeds=options.seeds, overrides=options.settings, device=options.device)
+    if options.dry_run:
+        tell(*(f"{run.name}   {run.label}" for run in runs))
+        return
+    out = Path(options.out or Path("runs") / path.stem).absolute()
+    do_sweep(runs, out, **chosen(options, "engine", "jobs", "address", "resume"))
+
+
+def tune(options: Namespace) -> None:
+    """Search for settings that keep accuracy and hide most, judged on validation images only."""
+    from attcem.tune import best_trials, figures, read_search, tune
+
+    base = [str(find_file(options.base, preset_paths())), *options.settings]
+    search = read_search(base, options.range, options.log_range, options.choice, options.device)
+    out = Path(options.out or Path("runs") / f"tune-{Path(options.base).stem}")
+    with interruptible("finished trials and epochs are kept: the same command goes on"):
+        study = tune(search, out, options.trials, seed=options.seed)
+    for trial in best_trials(study, options.at_accuracy):
+        tell(f"{figures(*trial.values)}   {search.command(trial.params)}")
+
+
+def audit(options: Namespace) -> None:
+    """Attack a trained run and write its result."""
+    from attcem.config import with_options
+    from attcem.experiment import audit_run, read_experiment, restore_run
+    from attcem.workplace import working_in
+
+    folder = Path(options.run)
+    experiment = read_experiment(folder)
+    asked = chosen(options, "suite", "threat", "images", "seed")
+    given = {name: value for name, value in asked.items() if value is not None}
+    experiment = with_options(experiment, {"audit": with_options(experiment.audit, given)})
+    with interruptible("finished attacks are kept: the same command goes on after them"), working_in(folder):
+        trained = restore_run(folder, experiment, device=options.device)
+        result = audit_run(folder, experiment, trained, jobs=options.jobs)
+    print_result(result, folder)
+
+
+def explain(options: Namespace) -> None:
+    """Draw what a run's defence looks at: attention, slots, gates, latent."""
+    from attcem.explain import explain
+
+    folder = Path(options.run)
+    for found in explain(folder, **chosen(options, "images", "tsne", "device")):
+        tell(f"{folder / 'explain' / found.file}   {found.title}")
+    if not (folder / "result.json").exists():
+        tell(f"a page needs an audit first: attcem audit {folder}")
+    tell(f"page          attcem report {folder} --out report.html")
+
+
+def report(options: Namespace) -> None:
+    """One HTML page from one or more runs."""
+    from attcem.compare import comparison_tables
+    from attcem.report import render, write_report
+    from attcem.report.live import live
+
+    if options.live:
+        live(options.runs, options.port, lambda results: render(results, comparison_tables(results)))
+        return
+    with readable_runs(options.runs) as results:
+        tell(f"open {write_report(results, options.out, comparison_tables(results))}")
+
+
+def figures(options: Namespace) -> None:
+    """Figures for a paper, from one or more runs."""
+    from attcem.figures import draw_figures
+
+    with readable_runs(options.runs) as results:
+        written = draw_figures(results, options.out, options.format, options.at_accuracy)
+        tell(*written.notes, *written.files)
+
+
+def compare(options: Namespace) -> None:
+    """Defences at matched accuracy, with intervals and tests."""
+    from attcem.compare import FORMATS, compare
+
+    with readable_runs(options.runs) as results:
+        compared = compare(results, **chosen(options, "metric", "at_accuracy", "against"))
+        tell(*FORMATS[options.format](compared).split("\n"))
+
+
+def get(options: Namespace) -> None:
+    """Download a data set into the cache, or take it from a file."""
+    from attcem.data import get_data
+
+    path = get_data(**chosen(options, "name", "root", "source", "checksum"))
+    root = f" --data.root {options.root}" if options.root else ""
+    tell(f"{path} is ready: attcem run --data.name {options.name}{root}")
+
+
+def chosen(options: Namespace, *names: str) -> dict[str, Any]:
+    """Some of the options by their names."""
+    return {name: getattr(options, name) for name in names}
+
+
+@contextmanager
+def readable_runs(paths: Sequence[str]) -> Iterator[list[Result]]:
+    """The runs that can be read; the others are named at once, and fail the command once the rest is done."""
+    from attcem.runs import read_runs
+
+    results, unread = read_runs(paths)
+    tell(*(f"attcem: {line}" for line in unread), file=sys.stderr)
+    yield results
+    if unread:
+        raise ValueError(f"{len(unread)} of {len(results) + len(unread)} runs left out, for they cannot be read")
+
+
+def print_result(result: Result, folder: Path) -> None:
+    """The numbers that matter, next to the free attack's."""
+    tell(*(f"flag: {flag}" for flag in result.flags))
+    tell(f"accuracy      {result.accuracy:.4f}")
+    tell(f"worst MSE     {result.worst.mse:.5f}   (mean image {result.baselines['mean_image'].mse:.5f})")
+    tell(f"worst PSNR    {result.worst.psnr:.2f} dB   SSIM {result.worst.ssim:.3f}")
+    tell(*(client_line(client) for client in result.clients))
+    tell(f"result        {folder / 'result.json'}")
+    tell(f"page          attcem report {folder} --out report.html")
+
+
+def client_line(client: dict[str, Any]) -> str:
+    """A client that was attacked; a dash where its classes were not."""
+    measured = ((client["accuracy"], 4), (client["worst"]["mse"], 5), (client["mean_image_mse"], 5))
+    accuracy, worst, mean = ("-" if value is None else f"{value:.{digits}f}" for value, digits in measured)
+    return (
+        f"client {client['client']:<6} accuracy {accuracy}   worst MSE {worst}   (mean image {mean})   "
+        f"{client['images']} images"
+    )

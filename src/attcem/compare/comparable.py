@@ -1,0 +1,57 @@
+"""Which runs can be compared: those that attacked the same pictures of the same task in the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from attcem.runs.config import differences, flat, surroundings
+from attcem.runs.names import name_run
+from attcem.types import Result
+
+SAME = ("data", "model", "audit")
+"""Parts of a configuration that must agree, or the runs answer different questions."""
+
+
+def question(run: Result) -> dict[str, Any]:
+    """What must agree: data, network, audit with the version of its suite, or the attacks of a suite without one."""
+    asked = {key: value for key, value in surroundings(run).items() if key.split(".")[0] in SAME}
+    return asked | ({} if run.suite else {"attacks": ", ".join(sorted(run.attacks))})
+
+
+def list_differences(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
+    """What differs, as "key: one and the other"."""
+    return [f"{key}: {one} and {other}" for key, (one, other) in differences(ours, theirs).items()]
+
+
+def check_comparable(runs: Sequence[Result], metric: str) -> None:
+    """Refuse runs that cannot be compared, by name."""
+    first, key = runs[0], f"worst/{metric}"
+    for run in runs:
+        if key not in run.per_image:
+            raise ValueError(f"{name_run(run)} has no per-image scores {key!r}: audit it again, `attcem audit RUN`")
+        if not np.isfinite(run.per_image[key]).all():
+            raise ValueError(
+                f"{name_run(run)} has scores {key!r} that are not finite: audit it again, `attcem audit RUN`"
+            )
+        unlike = list_differences(question(first), question(run)) or _other_pictures(first, run, key)
+        if unlike:
+            raise ValueError(
+                f"not comparable: {name_run(first)} and {name_run(run)} differ in {'; '.join(unlike)}. "
+                "Name only runs of one data set, network and audit, or audit them again, alike: "
+                f"`attcem audit RUN --suite {flat(first.config).get('audit.suite', 'standard')}`"
+            )
+
+
+def _other_pictures(run: Result, other: Result, key: str) -> list[str]:
+    """What betrays other pictures: their number, or a mean image that misses them by another distance."""
+    ours, theirs = len(run.per_image[key]), len(other.per_image[key])
+    if ours != theirs:
+        return [f"attacked images: {ours} and {theirs}"]
+    mark = "mean_image/mse"
+    if mark in run.per_image and mark in other.per_image:
+        alike = np.allclose(run.per_image[mark], other.per_image[mark], rtol=1e-3, atol=1e-6)
+        return [] if alike else ["the pictures that were attacked"]
+    return []

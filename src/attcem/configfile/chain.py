@@ -1,0 +1,106 @@
+"""The defence chain of an experiment: single options set on the command line, every option of its declared type."""
+
+from __future__ import annotations
+
+import re
+import typing
+from collections.abc import Hashable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from attcem.configfile.messages import MODE, Parser, UsageError
+from attcem.defences import DEFENCES, option_types
+from attcem.links import Link, number, read_links
+from attcem.naming import check_options, nearest
+from attcem.reading.settings import parse_yaml
+
+LINK = "--defence."
+
+
+def take_link_options(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """The arguments without those that set one defence's option, and these: "noise.sigma" → its value.
+
+    The parser would take each of them for a whole new defence, and forget the options that were given before.
+    """
+    rest, links, waiting = [], {}, list(arguments)
+    while waiting:
+        argument = waiting.pop(0)
+        if not argument.startswith(LINK):
+            rest.append(argument)
+            continue
+        key, given, value = argument.removeprefix(LINK).partition("=")
+        if not given and (not waiting or waiting[0].startswith("--")):
+            raise UsageError(f"{argument} needs a value, as in {argument} 0.1")
+        links[key] = value if given else waiting.pop(0)
+    return rest, links
+
+
+def override_options(chain: list[dict[str, Any]], links: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The chain with single options replaced, the others as they were; a link that it does not have is added."""
+    chain = chain.copy()
+    for key, text in links.items():
+        name, _, option = key.partition(".")
+        try:
+            value = parse_yaml(text)
+        except ValueError:
+            raise UsageError(f"defence.{key} cannot be {text!r}: give a number, a word or a {{mapping: 1}}") from None
+        place = find_link(name, chain)
+        ((kind, options),) = chain[place].items()
+        chain[place] = {kind: {**options, option: value} if option and isinstance(options, Mapping) else value}
+    return chain
+
+
+def find_link(name: str, chain: list[dict[str, Any]]) -> int:
+    """Where in the chain the link of this name stands; one that would get this name is added at the end."""
+    names = number(kind for link in chain for kind in link)
+    if name in names:
+        return names.index(name)
+    chain.append({re.sub(r"-\d+$", "", name): {}})
+    if number(kind for link in chain for kind in link)[-1] != name:
+        raise UsageError(f"the chain has no link {name!r}: {nearest(name, [*names, *DEFENCES])}")
+    return len(names)
+
+
+def typed_chain(chain: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Check every link's options against its signature; `lam` alone means the one link that has a lam."""
+    alone = {kind: value for link in chain for kind, value in link.items() if kind not in DEFENCES and ":" not in kind}
+    links = read_links([link for link in chain if not alone.keys() & link.keys()])
+    chosen = {link.name: dict(link.options) for link in links}
+    for name, value in alone.items():
+        owners = [link.name for link in links if name in options_of(link.kind)]
+        if len(owners) != 1:
+            known = {*DEFENCES, *(option for link in links for option in options_of(link.kind))}
+            raise UsageError(
+                f"defence.{name} belongs to more than one of {', '.join(owners)}: write defence.{owners[0]}.{name}"
+                if owners
+                else f"unknown defence or option {name!r}: {nearest(name, known)}"
+            )
+        chosen[owners[0]][name] = value
+    return [{link.kind: typed_options(link._replace(options=chosen[link.name]))} for link in links]
+
+
+def options_of(kind: str) -> dict[str, Any]:
+    """Options of a kind and their types; those of a defence of your own are not looked up."""
+    return option_types(kind) if kind in DEFENCES else {}
+
+
+def typed_options(link: Link) -> Mapping[str, Any]:
+    """One link's options with their declared types, where these are known."""
+    if link.kind not in DEFENCES:
+        return link.options
+    check_options(f"defence {link.name!r}", link.options, options_of(link.kind))
+    parser = options_parser(typing.cast(Hashable, DEFENCES[link.kind]))
+    plain = {key: parse_yaml(value) if isinstance(value, str) else value for key, value in link.options.items()}
+    try:
+        typed = vars(parser.parse_object(plain))
+    except UsageError as error:
+        raise UsageError(f"defence {link.name}: {error}") from None
+    return {key: value for key, value in typed.items() if key in options_of(link.kind)}
+
+
+@cache
+def options_parser(defence: Hashable) -> Parser:
+    """A parser for the options of a defence's class; a sweep asks for it again and again."""
+    parser = Parser(parser_mode=MODE)
+    parser.add_class_arguments(typing.cast(type, defence), as_group=False)
+    return parser

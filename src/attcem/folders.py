@@ -1,0 +1,82 @@
+"""A run's folder: its name, its settings, and what must not be overwritten in it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import yaml
+
+from attcem.config import Experiment
+from attcem.configfile import as_arguments, parse_experiment
+from attcem.files import write_atomically
+from attcem.links import read_links
+
+SETTINGS = "config.yaml"
+STATE = "checkpoint/state.json"
+RESULT = "result.json"
+BEFORE_STATE = (SETTINGS, "history.csv", "checkpoint/epoch-0001.safetensors")
+"""What a run may have written before its first checkpoint stands."""
+FILES = (*BEFORE_STATE, STATE, "audit", "images", "diagnostics.npz", RESULT)
+
+
+def run_folder(experiment: Experiment) -> str:
+    """A readable name, the same for the same settings on any device: a second call finds the first one's work."""
+    digest = hashlib.sha256(json.dumps(experiment.on("auto").to_dict(), sort_keys=True).encode()).hexdigest()[:8]
+    chain = [link.name for link in read_links(experiment.defence)] or ["none"]
+    parts = [experiment.data.name.split(":")[0], experiment.model.backbone, *chain]
+    return f"{experiment.name or '-'.join(parts)}-s{experiment.seed}-{digest}"
+
+
+def read_experiment(folder: str | Path) -> Experiment:
+    """The experiment that a run's folder was made from."""
+    path = Path(folder) / SETTINGS
+    if not path.exists():
+        raise ValueError(f"{folder} is not a run: it holds no {SETTINGS}")
+    return parse_experiment([str(path)])
+
+
+def check_folder(folder: Path, experiment: Experiment, resume: bool) -> None:
+    """Raise where a run would overwrite what is there, or continue a run of other settings."""
+    if not (folder / SETTINGS).exists():
+        for name in FILES:
+            if (folder / name).exists():
+                raise ValueError(f"{folder} holds no run, but a {name} that one would overwrite: choose another --out")
+        return
+    begun = (folder / STATE).exists() or (folder / RESULT).exists()
+    if begun and not resume:
+        raise ValueError(f"{folder} already holds a run: add --resume to continue it, or --out for another folder")
+    if not has_settings(folder, experiment):
+        raise ValueError(f"{folder} holds a run of other settings (see its {SETTINGS}): choose another --out")
+
+
+def has_settings(folder: Path, experiment: Experiment) -> bool:
+    """Whether a folder's settings mean the same as an experiment's, however written and on any device."""
+    mine = parse_experiment(as_arguments(experiment.to_dict()))
+    return read_experiment(folder).on("auto") == mine.on("auto")
+
+
+@contextmanager
+def written_settings(folder: Path, experiment: Experiment) -> Iterator[None]:
+    """Write a run's settings; a run that then fails before its first checkpoint removes all that it wrote."""
+    path = folder / SETTINGS
+    new = not path.exists()
+    if new:
+        write_atomically(path, settings_text(experiment).encode())
+    try:
+        yield
+    except Exception:
+        if new and not (folder / STATE).exists():
+            for name in BEFORE_STATE:
+                (folder / name).unlink(missing_ok=True)
+            with suppress(OSError):
+                (folder / "checkpoint").rmdir()
+        raise
+
+
+def settings_text(experiment: Experiment) -> str:
+    """The content of a run's config.yaml."""
+    return yaml.safe_dump(experiment.to_dict(), sort_keys=False, allow_unicode=True)

@@ -1,0 +1,90 @@
+"""The settings of a run as dotted keys: the options of its defence, and everything around it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from attcem.links import read_links
+from attcem.runs.numbers import is_number
+from attcem.types import Result
+
+T = TypeVar("T")
+
+MACHINE = {"data.root", "train.device", "train.tensorboard"}
+"""Settings that say where a run happens, not what it finds."""
+
+
+def flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested settings → dotted key → value.
+
+    >>> flat({"noise": {"sigma": 0.1}})
+    {'noise.sigma': 0.1}
+    """
+    leaves: dict[str, Any] = {}
+    for key, value in tree.items():
+        leaves |= flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {f"{prefix}{key}": value}
+    return leaves
+
+
+def links(run: Result) -> dict[str, dict[str, Any]]:
+    """Name of a link → its options that are set; empty for no defence."""
+    return {
+        link.name: {key: value for key, value in flat(link.options).items() if value is not None}
+        for link in read_links(run.config.get("defence"))
+    }
+
+
+def options(run: Result) -> dict[str, Any]:
+    """The options of all links, as `noise.sigma`."""
+    return flat(links(run))
+
+
+def numbers(run: Result) -> dict[str, float]:
+    """Those that are numbers."""
+    return {key: value for key, value in options(run).items() if is_number(value)}
+
+
+def words(run: Result) -> dict[str, Any]:
+    """Those that are not: words, and switches that are on."""
+    return {key: value for key, value in options(run).items() if not is_number(value) and value is not False}
+
+
+def strengths(run: Result) -> set[str]:
+    """The option of each link that sets how hard it protects: as recorded, else `lam`, else its first number."""
+    found = set()
+    for link, own in links(run).items():
+        first = next((key for key, value in own.items() if is_number(value)), None)
+        known = (key for key in (run.strengths.get(link), "lam", first) if key in own)
+        found |= {f"{link}.{key}" for key in list(known)[:1]}
+    return found
+
+
+def surroundings(run: Result) -> dict[str, Any]:
+    """All but defence, seed and name, with the suite's version for its name.
+
+    What is off counts as not set, as in results from before the setting existed.
+    """
+    config = {key: value for key, value in run.config.items() if key not in {"defence", "seed", "name"}}
+    suite = {"audit.suite": run.suite} if run.suite else {}
+    return {key: value for key, value in (flat(config) | suite).items() if value and key not in MACHINE}
+
+
+def differing(ours: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Our keys whose value is another, or missing, elsewhere."""
+    others = list(others)
+    return [key for key in ours if any(ours[key] != theirs.get(key) for theirs in others)]
+
+
+def differences(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """Key → our value and theirs, where they differ."""
+    return {key: (ours.get(key), theirs.get(key)) for key in {**ours, **theirs} if ours.get(key) != theirs.get(key)}
+
+
+def grouped(items: Iterable[T], key: Callable[[T], Any]) -> list[list[T]]:
+    """Items whose keys are alike together, in order of appearance."""
+    groups: dict[str, list[T]] = {}
+    for item in items:
+        groups.setdefault(json.dumps(key(item), sort_keys=True, default=str), []).append(item)
+    return list(groups.values())

@@ -1,0 +1,120 @@
+"""Curves: a defence at all of its strengths, with its undefended twins."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from attcem.runs.config import differences, differing, grouped, links, numbers, strengths, words
+from attcem.runs.names import name_chain, name_run, with_symbol
+from attcem.runs.settings import Setting, settings_of
+from attcem.runs.twins import find_twins
+from attcem.types import Result
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One defence: its settings, one for each strength, the weakest first, and its undefended twins."""
+
+    name: str
+    chain: str
+    """Its links with all their words: another name it goes by."""
+    settings: tuple[Setting, ...]
+    undefended: tuple[Result, ...]
+    dividing: tuple[str, ...] = ()
+    """Numbers, not strengths, in which it differs from curves of the same words."""
+
+    @cached_property
+    def runs(self) -> list[Result]:
+        """All with the defence on."""
+        return [run for setting in self.settings for run in setting.runs]
+
+    @cached_property
+    def lines(self) -> dict[int, list[Result]]:
+        """Seed → its runs, the undefended one among them as the end where the strength is zero."""
+        seeds = sorted({run.seed for run in self.runs})
+        return {seed: [run for run in (*self.runs, *self.undefended) if run.seed == seed] for seed in seeds}
+
+    def name_at(self, setting: Setting) -> str:
+        """Its name at one strength."""
+        own = numbers(setting.runs[0])
+        return " ".join([self.name, *(with_symbol(key, own[key]) for key in _varying(self.settings) if key in own)])
+
+
+def curves_of(runs: Sequence[Result]) -> list[Curve]:
+    """Group runs into curves, in order of appearance, and give each a name of its own."""
+    settings = settings_of(runs)
+    _refuse_copies(settings)
+    twins = {id(run): twin for run, twin in zip(runs, find_twins(runs), strict=True) if twin}
+    families = grouped(
+        (setting for setting in settings if not setting.undefended),
+        lambda setting: [list(links(setting.runs[0])), words(setting.runs[0]), setting.surroundings],
+    )
+    return _named([curve for family in families for curve in _divided(family, twins)])
+
+
+def _refuse_copies(settings: Sequence[Setting]) -> None:
+    """A run that is there twice would count twice."""
+    for setting in settings:
+        for name, times in Counter(map(name_run, setting.runs)).items():
+            if times > 1:
+                raise ValueError(f"{times} runs of {name} have the same settings: name only one of them")
+
+
+def _divided(family: Sequence[Setting], twins: dict[int, Result]) -> list[Curve]:
+    """A curve for each value of the numbers that vary but are no strength; where no strength varies, there is one."""
+    varying = _varying(family)
+    strong = set().union(*(strengths(setting.runs[0]) for setting in family)) & set(varying)
+    dividing = tuple(key for key in varying if key not in strong) if strong else ()
+    curves = []
+    for group in grouped(family, lambda setting: [numbers(setting.runs[0]).get(key) for key in dividing]):
+        weakest_first = sorted(group, key=lambda setting: list(numbers(setting.runs[0]).values()))
+        ends = {id(twin): twin for setting in group for run in setting.runs if (twin := twins.get(id(run)))}
+        first = group[0].runs[0]
+        chain = name_chain(first, {*words(first), *dividing})
+        curves.append(Curve(_own_name(group), chain, tuple(weakest_first), tuple(ends.values()), dividing))
+    return curves
+
+
+def _varying(settings: Sequence[Setting]) -> list[str]:
+    """The numbers in which settings differ."""
+    seen = [numbers(setting.runs[0]) for setting in settings]
+    keys = dict.fromkeys(key for own in seen for key in own)
+    return [key for key in keys if len({own.get(key) for own in seen}) > 1]
+
+
+def _own_name(settings: Sequence[Setting]) -> str:
+    """The experiments' name without the strength at its end; empty if they do not agree on one."""
+    names = (run.config.get("name") or "" for setting in settings for run in setting.runs)
+    stems = {re.sub(r"[-_ ]+[a-z]*=?\d[\d.e+-]*$", "", name) for name in names}
+    return stems.pop() if len(stems) == 1 else ""
+
+
+def _named(curves: Sequence[Curve]) -> list[Curve]:
+    """Each under its experiments' name if no other goes by it, else under its links and what differs from others."""
+    suffixes = [_differing_surroundings(curve, curves) for curve in curves]
+    plain = [_differing_words(curve, curves) + suffix for curve, suffix in zip(curves, suffixes, strict=True)]
+    taken = Counter(name for curve, short in zip(curves, plain, strict=True) for name in {curve.name, short})
+    taken[""] = 0
+    return [
+        replace(curve, name=curve.name if taken[curve.name] == 1 else short, chain=curve.chain + suffix)
+        for curve, short, suffix in zip(curves, plain, suffixes, strict=True)
+    ]
+
+
+def _differing_words(curve: Curve, curves: Sequence[Curve]) -> str:
+    """The links, with the words that differ from other curves of the same links."""
+    run = curve.runs[0]
+    others = (words(other.runs[0]) for other in curves if list(links(other.runs[0])) == list(links(run)))
+    return name_chain(run, {*differing(words(run), others), *curve.dividing})
+
+
+def _differing_surroundings(curve: Curve, curves: Sequence[Curve]) -> str:
+    """The settings around the defence that differ from other curves of the same chain, in square brackets."""
+    ours = curve.settings[0].surroundings
+    others = [other.settings[0].surroundings for other in curves if other.chain == curve.chain]
+    keys = dict.fromkeys(key for theirs in others for key in differences(ours, theirs))
+    return f" [{', '.join(f'{key}={ours.get(key)}' for key in keys)}]" if keys else ""

@@ -1,0 +1,41 @@
+"""What leaked in one run: the best attack, its score on every image, and the share of the picture it recovered."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+
+from attcem.runs.numbers import is_number
+from attcem.types import Result, Scores
+
+
+def recovered_share(scores: Scores, run: Result) -> float:
+    """1 − MSE / MSE of the mean image, at least 0: what an attack saw of all there is beyond the average picture."""
+    average = run.baselines.get("mean_image")
+    if average is None or not average.mse > 0 or not is_number(scores.mse):
+        return float("nan")
+    return max(0.0, 1 - scores.mse / average.mse)
+
+
+def best_attack(run: Result, among: Collection[str]) -> str | None:
+    """The attack with the lowest mean MSE, of those named that attacked every picture, sent once; NaN never wins."""
+    whole = [name for name in run.attacks if name in among and name not in run.repeated]
+    measured = [name for name in whole if run.attacks[name].mse >= 0 and run.attacks[name].mse.n == run.worst.mse.n]
+    return min(measured, key=lambda name: run.attacks[name].mse, default=None)
+
+
+def per_attack(run: Result, metric: str) -> dict[str, np.ndarray]:
+    """Attack → its score on every image, of attacks on one send."""
+    keys = {name: f"{name}/{metric}" for name in run.attacks if name not in run.repeated}
+    return {name: np.asarray(run.per_image[key], float) for name, key in keys.items() if key in run.per_image}
+
+
+def worst_per_image(run: Result, metric: str = "mse") -> np.ndarray:
+    """What the best attack reached, image by image; empty when it was not kept."""
+    if f"worst/{metric}" in run.per_image:
+        return np.asarray(run.per_image[f"worst/{metric}"], dtype=float)
+    kept = list(per_attack(run, metric).values())
+    if not kept or len({len(values) for values in kept}) > 1:
+        return np.empty(0)
+    return (np.fmin if metric == "mse" else np.fmax).reduce(kept)

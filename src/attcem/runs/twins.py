@@ -1,0 +1,45 @@
+"""A run's twin: the same data, network, training, audit and seed without the defence."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+
+from attcem.runs.config import differences, links, surroundings
+from attcem.runs.settings import Setting
+from attcem.types import Result
+
+BROKEN_FROM = 18.0
+"""PSNR in dB that the attacks must reach on the undefended twin: below it they could not break anything."""
+
+
+def find_twins(runs: Sequence[Result]) -> list[Result | None]:
+    """For each run the first among them that differs in nothing but having no defence; an undefended one has none."""
+    bare = {_all_but_the_defence(run): run for run in reversed(runs) if not links(run)}
+    return [bare.get(_all_but_the_defence(run)) if links(run) else None for run in runs]
+
+
+def _all_but_the_defence(run: Result) -> str:
+    return json.dumps([surroundings(run), run.seed], sort_keys=True, default=str)
+
+
+def most_alike(setting: Setting, undefended: Sequence[Setting]) -> Setting | None:
+    """The undefended setting that differs from this one in the fewest settings; none where there is none."""
+    return min(undefended, key=lambda bare: len(differences(setting.surroundings, bare.surroundings)), default=None)
+
+
+def with_twins(runs: Sequence[Result]) -> list[Result]:
+    """The runs, each with the flags that its twin among them raises."""
+    return [
+        run if twin is None else replace(run, flags=list(dict.fromkeys([*run.flags, *flag_weak_attacks(twin)])))
+        for run, twin in zip(runs, find_twins(runs), strict=True)
+    ]
+
+
+def flag_weak_attacks(twin: Result) -> list[str]:
+    """A flag when the same suite could not break the same network without defence."""
+    reached = float(twin.worst.psnr)
+    if not reached < BROKEN_FROM:
+        return []
+    return [f"on the undefended twin the attacks reach {reached:.1f} dB, below {BROKEN_FROM:g}: too weak to judge by"]
