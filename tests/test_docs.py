@@ -13,6 +13,7 @@ import pytest
 import attcem
 from attcem.cli import SETTABLE, build_parser, main
 from attcem.configfile import parse_experiment
+from attcem.defences import DEFENCES
 from attcem.listing import preset_paths, sweep_paths
 from attcem.sweep.grid import read_sweep
 from tests.docs.pages import ROOT, code, read
@@ -96,6 +97,26 @@ def test_docstrings_are_true(name):
 def test_examples_run(path, quickly):
     result = runpy.run_path(str(path))["main"](epochs=1, suite="smoke")
     assert 0 < result.worst.mse < 1
+
+
+def test_the_guide_lists_every_preset():
+    table = (ROOT / "docs" / "guide.md").read_text().partition("## Presets")[2].partition("```")[0]
+    listed = [
+        name for row in re.findall(r"^\| (`[^|]*) \|", table, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)
+    ]
+    assert sorted(listed) == sorted(preset_paths() | sweep_paths())
+
+
+def test_every_defence_has_a_section():
+    pages = [ROOT / "docs" / f"{name}.md" for name in ("surrogates", "release", "penalties")]
+    sections = [title for page in pages for level, title in read(page).headings if level == 2]
+    assert sorted([*sections, "none"]) == sorted(DEFENCES)
+
+
+def test_the_log_has_an_index_of_its_questions():
+    log = read(ROOT / "LOG.md")
+    index = re.findall(r"^\| \[(.*?)\]\(#(.*?)\) \|", (ROOT / "LOG.md").read_text(), re.MULTILINE)
+    assert [question for question, _ in index] == [title for level, title in log.headings if level == 2]
 
 
 def test_the_readme_tree_names_what_is_there():
