@@ -8,6 +8,7 @@ import torch
 from attcem.attacks import ATTACKS, BASELINES, SUITES
 from attcem.attacks.decoder import Decoder
 from attcem.attacks.inversion import Inversion, snapshot
+from attcem.attacks.repeated import Repeated
 from attcem.defences import Noise, Undefended
 from attcem.threat import build_view
 from tests.attacks.conftest import attack_on, view_of
@@ -16,7 +17,7 @@ from tests.probes import Nothing, Pixels, split_with
 
 @pytest.fixture(scope="module")
 def attack_with(thumbnails):
-    """One view of each device for all attacks, as in an audit: who builds on a decoder finds it in the notes."""
+    """One view of each device for all attacks, as in an audit: who builds on a decoder finds it in the workbook."""
     devices = {
         "open": (Pixels(), thumbnails),
         "silent": (Nothing(), thumbnails),
@@ -53,19 +54,19 @@ def test_the_same_seed_gives_the_same_guess(pictures):
 
 def test_an_attack_cut_short_says_so_and_a_plateau_does_not(attack_with, network, small):
     hard, _, _ = attack_with("decoder_small", "silent")
-    assert not hard.warnings  # nothing to learn: doubling the effort gains nothing
+    assert not hard.flags  # nothing to learn: doubling the effort gains nothing
     view, _ = build_view(network, Undefended(), small, images=20)
     short = replace(ATTACKS["decoder_small"], cycle=30, doublings=1)(view)
-    assert "cut short" in short.warnings[0]
+    assert "cut short" in short.flags[0]
     assert short.gain > 0.02, "the last doubling, of thirty steps to ninety, still gained"
 
 
-def test_whoever_starts_from_a_decoder_inherits_its_doubts(pictures, network, small):
+def test_whoever_starts_from_a_decoder_inherits_its_flags(pictures, network, small):
     view, _ = build_view(network, Undefended(), small, images=4, threat="white_box")
     brief = ATTACKS["decoder_gan"].brief()
     attack = replace(brief, start=replace(brief.start, doublings=0))
     found = attack(view)
-    assert "cut short" in found.warnings[0]
+    assert "cut short" in found.flags[0]
     assert found.gain is None, "after one cycle nobody can tell what another would gain"
 
 
@@ -102,10 +103,10 @@ def test_a_lower_rate_is_taken_only_where_the_higher_one_hardly_learns(high, low
 def test_only_sends_that_differ_are_worth_averaging(guard, alike, network, small):
     view, _ = build_view(network, guard, small, images=20)
     once = Decoder(8, 1, cycle=20, doublings=0)
-    averaged = replace(once, repeats=4, cycle=10, start=replace(once, repeats=4))
-    found = averaged.trained(view)
-    assert (averaged.of_one_send().trained(view) is found) == alike
-    assert found.settings.repeats == (1 if alike else 4)
+    deeper = Decoder(8, 2, cycle=10, doublings=0, start=once)
+    seen = Repeated(deeper, 4).change(view, 0)
+    assert (deeper.trained(view) is deeper.trained(seen)) == alike
+    assert (seen.oracle is view.oracle) == alike and deeper.trained(seen).pairs.repeats == (1 if alike else 4)
 
 
 @pytest.mark.parametrize("suite", SUITES)

@@ -13,6 +13,7 @@ from attcem.attacks.substitute import Network, Observed, Pretended, Substitute, 
 from attcem.defences import Noise, Undefended
 from attcem.models import Split
 from attcem.threat import build_view
+from attcem.types import Workbook
 from tests.attacks.conftest import attack_on, view_of
 from tests.probes import Coarse, Nothing, Pixels, split_with
 
@@ -42,12 +43,12 @@ def test_an_encoder_that_was_never_queried_is_inverted(pictures):
 
 def test_neither_oracle_nor_device_is_used(network, small):
     view, _ = build_view(network, Noise(0.05), small, images=60, threat="white_box")
-    blind = replace(view, oracle=None, device=None, notes={})
+    blind = replace(view, oracle=None, device=None, workbook=Workbook())
     assert TINY.needs == {"public", "labels", "logits"}
     assert torch.equal(TINY(view, seed=0).images, TINY(blind, seed=0).images)
     assert not torch.equal(TINY(view, seed=0).images, TINY(view, seed=1).images)
     assert all(p.grad is None for p in network.parameters()), "the victim is left as it was"
-    assert not view.notes, "what was learned about a substitute is not about the device"
+    assert view.workbook == Workbook(), "what was learned about a substitute is not about the device"
 
 
 @pytest.mark.parametrize("sigma", [0.0, 0.3])

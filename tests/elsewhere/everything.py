@@ -25,7 +25,7 @@ from attcem.models import Split, split
 from attcem.threat import build_view
 from attcem.train import fit, fit_clients, loop
 from attcem.train.honesty import surrogate_only
-from attcem.types import Images, View
+from attcem.types import Images, View, Workbook
 from tests.conftest import shrink
 from tests.elsewhere.stand_in import ELSEWHERE, NAME, elsewhere
 
@@ -123,9 +123,9 @@ def test_an_attack_goes_on_from_what_was_kept(few, tmp_path):
     kept = Finished(tmp_path, view, 0)
     kept.keep("medium", first, first(view))
     found = kept.find("medium", first)
-    view.notes.clear()
-    first.recall(view, found)
-    assert replace(second, start=first)(view).images.device == ELSEWHERE
+    again = replace(view, workbook=Workbook())
+    first.recall(again, found)
+    assert replace(second, start=first)(again).images.device == ELSEWHERE
 
 
 def test_a_run_is_trained_audited_and_explained_elsewhere_and_then_opened_here(few, tmp_path):

@@ -74,11 +74,11 @@ def audit(
         by_stage = stages(suite.yardstick, model, guard, data, truth, seed=config.seed, progress=progress)
     scored = judge.verdict(able, data.class_names)
     kept = shown(truth, judge.scores["worst"]["mse"])
-    doubts = adequacy_flags(evidence(able, guesses, judge, view, guard, data.classes, accuracy))
+    inadequate = adequacy_flags(evidence(able, guesses, judge, view, guard, data.classes, accuracy))
     return Result(
         config=experiment or describe_experiment(model, guard, data, config),
         accuracy=accuracy,
-        flags=doubts + below_the_floor(scored["worst"], promised) + training_flags(model, guard),
+        flags=inadequate + below_the_floor(scored["worst"], promised) + training_flags(model, guard),
         bounds=promised,
         suite=suite.version,
         threat=config.threat,

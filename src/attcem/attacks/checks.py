@@ -11,6 +11,9 @@ from torch import Tensor
 
 from attcem.attacks.base import Attack, Reconstruction
 from attcem.attacks.decoder import Decoder
+from attcem.attacks.few_pairs import FewPairs
+from attcem.attacks.repeated import Repeated
+from attcem.attacks.variant import Variant
 
 LITTLE = 0.01
 """Share of the worst case that attacks which were cut short may still take off it, before that is said."""
@@ -44,21 +47,21 @@ class Evidence:
 
 
 def cut_short(seen: Evidence) -> list[str]:
-    """Attacks that doubt themselves, most often because their own loss was still falling, where it may matter.
+    """Attacks that flag themselves, most often because their own loss was still falling, where it may matter.
 
     It may if doubling their effort, should that gain what the last doubling did, would lower the worst case; those that
     add less to this than the average attack are not named. An attack that cannot tell its gain is always heard.
     """
-    doubtful = {name: seen.guesses[name] for name in seen.suite if seen.guesses[name].warnings}
-    shares = hoped(seen, {name: guess.gain for name, guess in doubtful.items() if guess.gain is not None})
+    flagged = {name: seen.guesses[name] for name in seen.suite if seen.guesses[name].flags}
+    shares = hoped(seen, {name: guess.gain for name, guess in flagged.items() if guess.gain is not None})
     total = sum(shares.values())
     flags: dict[str, list[str]] = {}
-    for name, guess in doubtful.items():
+    for name, guess in flagged.items():
         matters = total > LITTLE and shares.get(name, 0.0) * len(shares) >= total
         words = f" (about {total:.0%} off the worst-case MSE if doubling gains as much again)" * matters
-        for warning in guess.warnings if matters or guess.gain is None else []:
-            flags.setdefault(warning + words, []).append(name)
-    return [f"{', '.join(names)}: {warning}" for warning, names in flags.items()]
+        for flag in guess.flags if matters or guess.gain is None else []:
+            flags.setdefault(flag + words, []).append(name)
+    return [f"{', '.join(names)}: {flag}" for flag, names in flags.items()]
 
 
 def hoped(seen: Evidence, gains: Mapping[str, float]) -> dict[str, float]:
@@ -95,14 +98,10 @@ def useless_on_undefended(seen: Evidence) -> list[str]:
 
 def larger_is_better(seen: Evidence) -> list[str]:
     """The largest decoder still gains: a larger one may gain more."""
-    plain = {
-        name: attack.channels**2 * attack.blocks
-        for name, attack in seen.suite.items()
-        if isinstance(attack, Decoder) and attack.plain
-    }
-    if len(plain) < 2:
+    decoders = sizes(seen.suite)
+    if len(decoders) < 2:
         return []
-    *smaller, largest = sorted(plain, key=plain.__getitem__)
+    *smaller, largest = sorted(decoders, key=lambda name: decoders[name].weights)
     gain = 1 - seen.mean(largest) / seen.best(smaller)
     return [f"{largest} beats every smaller decoder by {gain:.0%}: a still larger one may find more"] * (gain > 0.05)
 
@@ -112,10 +111,10 @@ def has_not_learnt(seen: Evidence) -> list[str]:
     if "linear" not in seen.suite:
         return []
     begun = seen.mean("linear")
-    plain = [name for name, attack in seen.suite.items() if isinstance(attack, Decoder) and attack.plain]
-    if not plain or seen.best(plain) > 0.95 * begun:
+    decoders = list(sizes(seen.suite))
+    if not decoders or seen.best(decoders) > 0.95 * begun:
         return []
-    stuck = [name for name in plain if seen.mean(name) > 0.99 * begun]
+    stuck = [name for name in decoders if seen.mean(name) > 0.99 * begun]
     return [f"{name}: no better than the linear guess (MSE {begun:.4f}), so it has not learnt" for name in stuck]
 
 
@@ -169,19 +168,26 @@ def adequacy_flags(seen: Evidence) -> list[str]:
     return [flag for check in CHECKS for flag in check(seen)]
 
 
+def sizes(suite: Mapping[str, Attack]) -> dict[str, Decoder]:
+    """The decoders that differ in nothing but their size."""
+    decoders = {name: attack for name, attack in suite.items() if isinstance(attack, Decoder)}
+    return {name: decoder for name, decoder in decoders.items() if decoder.only_size_differs}
+
+
 def curves(suite: Mapping[str, Attack], mean: Callable[[str], float]) -> dict[str, dict[str, float]]:
     """MSE against how often an image was sent, and against how many public images the attacker owns."""
-    decoders = {name: attack for name, attack in suite.items() if isinstance(attack, Decoder)}
-    found = {option: curve(decoders, option, mean) for option in ("repeats", "pairs")}
+    repeated = {name: (str(one.times), one) for name, one in suite.items() if isinstance(one, Repeated)}
+    few = {name: (f"{one.pairs}", one) for name, one in suite.items() if isinstance(one, FewPairs)}
+    found = {"repeats": curve(suite, repeated, "1", mean), "pairs": curve(suite, few, "all", mean)}
     return {option: points for option, points in found.items() if len(points) > 1}
 
 
-def curve(decoders: Mapping[str, Decoder], option: str, mean: Callable[[str], float]) -> dict[str, float]:
-    """The decoders that differ in one option, and the plain one of their size."""
-    usual = getattr(Decoder(1, 1), option)
-    sizes = {(a.channels, a.blocks) for a in decoders.values() if getattr(a, option) != usual}
-    return {
-        str(getattr(attack, option) or "all"): mean(name)
-        for name, attack in decoders.items()
-        if getattr(attack, option) != usual or (attack.plain and (attack.channels, attack.blocks) in sizes)
-    }
+def curve(
+    suite: Mapping[str, Attack], variants: Mapping[str, tuple[str, Variant]], usual: str, mean: Callable[[str], float]
+) -> dict[str, float]:
+    """One point for each variant, and one for the decoder of their size that is none."""
+    inner = [one.attack for _, one in variants.values()]
+    alike = {(one.channels, one.blocks) for one in inner if isinstance(one, Decoder)}
+    plain = {name: usual for name, one in sizes(suite).items() if (one.channels, one.blocks) in alike}
+    points = plain | {name: point for name, (point, _) in variants.items()}
+    return {points[name]: mean(name) for name in suite if name in points}

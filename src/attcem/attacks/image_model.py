@@ -82,7 +82,7 @@ def negative_bound(x: Tensor, painted: Tensor, centre: Tensor, spread: Tensor) -
 
 @dataclass(frozen=True)
 class Prior:
-    """An image model of the attacker's public images: a VAE, kept in its notes."""
+    """An image model of the attacker's public images: a VAE."""
 
     dimensions: int = 512
     channels: int = 32
@@ -91,13 +91,14 @@ class Prior:
     lr: float = 2e-3
 
     def trained(self, view: View, images: Images, seed: int, progress: bool = False) -> VAE:
-        """The trained model of these images, found in the attacker's notes if it was trained before."""
-        known = (self, len(images), seed)
-        if known not in view.notes:
+        """The trained model of these images, found in the workbook if it was trained before."""
+
+        def train() -> VAE:
             with torch.random.fork_rng():
                 torch.manual_seed(seed)
-                view.notes[known] = self.train(images, view.targets.device, seed, progress)
-        return view.notes[known]
+                return self.train(images, view.targets.device, seed, progress)
+
+        return view.workbook.model(self, seed, train)
 
     def train(self, images: Images, device: torch.device, seed: int, progress: bool) -> VAE:
         """From the linear start, while the learning rate falls to zero."""

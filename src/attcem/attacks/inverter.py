@@ -178,6 +178,7 @@ class Inverter(nn.Module):
         attention: bool = False,
     ) -> None:
         super().__init__()
+        self.terms = nn.ModuleList()
         self.register_buffer("image_mean", image_mean)
         colours, height, width = image_mean.shape
         self.grid: Cells = Grid(latents, height, width, channels)
@@ -206,6 +207,10 @@ class Inverter(nn.Module):
         self.grid, self.stem = grid, widened(self.stem, more)
         self.linear.convolution = widened(self.linear.convolution, more)
 
+    def add(self, term: nn.Module) -> None:
+        """A further guess, which is added to this one: `solve_linear` is for what it leaves."""
+        self.terms.append(term)
+
     def forward(self, released: Float[Tensor, " b *latent"]) -> Float[Tensor, "b c h w"]:
         """The guessed images, not clamped."""
         cells = self.grid(released)
@@ -213,15 +218,19 @@ class Inverter(nn.Module):
         if x.shape[-2:] != self.grid.covers:
             x = F.interpolate(x, size=self.grid.covers, mode="bilinear", antialias=True)
         height, width = self.image_mean.shape[-2:]
-        return self.image_mean + x[..., :height, :width]
+        guess = self.image_mean + x[..., :height, :width]
+        for term in self.terms:
+            guess = guess + term(released)
+        return guess
 
     def added(self, cells: Float[Tensor, "b c h w"]) -> Float[Tensor, "b d H W"]:
         """What the blocks add to the linear guess."""
         return self.out(F.gelu(self.unfold(self.body(self.stem(cells)))))
 
     def solved(self) -> Iterator[nn.Parameter]:
-        """What `solve_linear` solves."""
-        return self.linear.parameters()
+        """What starts solved: the linear guess, and the terms beside it."""
+        yield from self.linear.parameters()
+        yield from self.terms.parameters()
 
     @torch.no_grad()
     def solve_linear(self, pairs: Iterable[tuple[Tensor, Tensor]]) -> None:
@@ -233,6 +242,8 @@ class Inverter(nn.Module):
         size = tuple(cells * factor for cells in self.grid.size)
         gram, cross, seen = torch.zeros(()), torch.zeros(()), 0
         for released, x in pairs:
+            for term in self.terms:
+                x = x - term(released)
             cells = self.grid(released)
             near = F.unfold(cells, reach, padding=reach // 2).transpose(1, 2).flatten(0, 1)
             near = F.pad(near, (0, 1), value=1.0)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import torch
 
 from attcem.attacks.base import Attack, Reconstruction
-from attcem.attacks.inversion import Inversion, Settings
+from attcem.attacks.decoder import Decoder
+from attcem.attacks.inversion import Inversion
 from attcem.types import View
 
 
@@ -27,5 +28,5 @@ class Linear(Attack):
         """Solve on public images, invert the targets."""
         with torch.random.fork_rng():
             torch.manual_seed(seed)
-            solved = Inversion(Settings(8, 0), view, seed)
+            solved = Inversion(Decoder(8, 0), view, seed)
         return Reconstruction(solved.invert(view.targets), solved.curve)

@@ -11,11 +11,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attcem.attacks.base import WHITE_BOX, Attack, Reconstruction
-from attcem.attacks.decoder import Decoder
+from attcem.attacks.decoder import Decoder, DecoderAttack
 from attcem.attacks.errors import ErrorSpectrum
 from attcem.attacks.inversion import Inversion
 from attcem.attacks.match import Match
-from attcem.attacks.pairs import hold_out, owned
+from attcem.attacks.pairs import hold_out
 from attcem.naming import look_up
 from attcem.progress import bar
 from attcem.types import Released, View
@@ -128,7 +128,7 @@ class Optimise(Attack):
     draws: int = 8
     tuning: int = 32
     """Public images to tune on."""
-    start: Decoder = field(default_factory=lambda: Decoder(64, 4))
+    start: DecoderAttack = field(default_factory=lambda: Decoder(64, 4))
 
     @property
     def needs(self) -> frozenset[str]:
@@ -136,7 +136,7 @@ class Optimise(Attack):
         return WHITE_BOX
 
     @property
-    def builds_on(self) -> Decoder:
+    def builds_on(self) -> DecoderAttack:
         """Its start."""
         return self.start
 
@@ -161,7 +161,7 @@ class Optimise(Attack):
             z = view.targets if pays else view.targets[: self.images]
             guess = decoder.invert(z)
             if math.isinf(anchor):
-                return Reconstruction(guess, curve, decoder.doubts, decoder.gain)
+                return Reconstruction(guess, curve, decoder.flags, decoder.gain)
             weights = (torch.full((len(z),), weight).to(z) for weight in (anchor, tv))
             problem = Problem(match, unlikely, z, guess, *weights)
             found, fell = self.solve(problem, guess, self.steps, progress)
@@ -173,8 +173,8 @@ class Optimise(Attack):
                 ends.append(self.solve(first, other, self.steps, progress)[0])
             images = torch.cat([first.lowest(ends), found[self.images :]])
         gain = None if decoder.gain is None else max(decoder.gain, fell)
-        doubts = ["the objective was still falling at the last step; more steps may find more"] * (fell > 0.02)
-        return Reconstruction(images, curve, decoder.doubts + doubts, gain)
+        flags = ["the objective was still falling at the last step; more steps may find more"] * (fell > 0.02)
+        return Reconstruction(images, curve, decoder.flags + flags, gain)
 
     def solve(self, problem: Problem, x: Tensor, steps: int, progress: bool = False) -> tuple[Tensor, float]:
         """Where the solver ends, and the share of the objective by which the last quarter of the steps lowered it."""
@@ -198,7 +198,7 @@ class Optimise(Attack):
         errors: the best of nine gains one by luck.
         """
         assert view.oracle is not None, "whoever has the weights may query"
-        own, held_out = hold_out(owned(view.public, self.start.pairs, self.start.shifted), seed)
+        own, held_out = hold_out(view.public, seed)
         known, x = (part.pixels().to(view.targets.device) for part in (own[:LEARNT], held_out[: self.tuning]))
         errors = torch.cat([part - decoder.invert(view.oracle(part)) for part in known.split(256)])
         z = view.oracle(x)

@@ -13,7 +13,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from attcem.attacks.base import Attack, Reconstruction, noise_variance
-from attcem.attacks.decoder import Decoder
+from attcem.attacks.decoder import Decoder, DecoderAttack
 from attcem.attacks.inverter import identity
 from attcem.attacks.likeness import Likeness, unnatural
 from attcem.attacks.pairs import hold_out
@@ -47,8 +47,8 @@ class Substitute(Attack):
     sent by the substitute, come closest to what was observed.
     """
 
-    inverter: Decoder = field(default_factory=lambda: Decoder(64, 4, cycle=400, doublings=1))
-    trial: Decoder = field(default_factory=lambda: Decoder(32, 2, cycle=200, doublings=0))
+    inverter: DecoderAttack = field(default_factory=lambda: Decoder(64, 4, cycle=400, doublings=1))
+    trial: DecoderAttack = field(default_factory=lambda: Decoder(32, 2, cycle=200, doublings=0))
     """Tries an amount of doubt."""
     channels: int = 32
     steps: int = 400

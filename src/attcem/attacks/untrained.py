@@ -117,9 +117,9 @@ class Untrained(Attack):
             for z in view.targets[: self.images].split(TOGETHER):
                 *_, guess = self.fitted(match, z, mean, best, progress)
                 found.append(guess)
-        doubt = "still improving at the last step; more steps may find more"
+        flag = "still improving at the last step; more steps may find more"
         shown, gain = curve[:: max(1, self.steps // 20)], 1 - curve[best] / curve[best // 2]
-        return Reconstruction(torch.cat(found), shown, [doubt] if best > 0.95 * self.steps else [], gain)
+        return Reconstruction(torch.cat(found), shown, [flag] if best > 0.95 * self.steps else [], gain)
 
     def fitted(self, match: Match, z: Released, mean: Tensor, steps: int, progress: bool) -> Iterator[Tensor]:
         """The average images after 0, 1, … steps."""

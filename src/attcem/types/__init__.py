@@ -5,7 +5,7 @@ from attcem.types.images import Batch, Images, Latent, Released
 from attcem.types.result import SCHEMA, Result
 from attcem.types.scores import Scores, Summary
 from attcem.types.table import Line, Table
-from attcem.types.view import Device, Oracle, Recording, View
+from attcem.types.view import Device, Oracle, Recording, View, Workbook
 
 __all__ = [
     "SCHEMA",
@@ -23,4 +23,5 @@ __all__ = [
     "Summary",
     "Table",
     "View",
+    "Workbook",
 ]
