@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from attcem.attacks import ATTACKS, Reconstruction
-from attcem.attacks.checks import Evidence, adequacy_flags, curves
+from attcem.attacks.checks import Evidence, adequacy_flags
+from attcem.attacks.curves import curves
 from attcem.attacks.decoder import Decoder
 from attcem.attacks.repeated import Repeated
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from torch import nn
 
 from attcem.attacks import ATTACKS, BASELINES, SUITES
 from attcem.attacks.decoder import Decoder
@@ -12,34 +13,44 @@ from attcem.attacks.repeated import Repeated
 from attcem.defences import Noise, Undefended
 from attcem.threat import build_view
 from tests.attacks.conftest import attack_on, view_of
-from tests.probes import Nothing, Pixels, split_with
+from tests.probes import Nothing, Patches, Pixels, split_with
+
+OPEN = {"map": Pixels(), "vector": nn.Flatten(), "tokens": Patches()}
+SILENT = {"map": Nothing(), "vector": Nothing(20), "tokens": Nothing(9, 8)}
+every_attack = pytest.mark.parametrize("name", ATTACKS)
 
 
 @pytest.fixture(scope="module")
 def attack_with(thumbnails):
     """One view of each device for all attacks, as in an audit: who builds on a decoder finds it in the workbook."""
-    devices = {
-        "open": (Pixels(), thumbnails),
-        "silent": (Nothing(), thumbnails),
-        "drowned": (Pixels(), thumbnails, Noise(1000)),
-    }
+    devices = {f"open {shape}": (encoder, thumbnails) for shape, encoder in OPEN.items()}
+    devices |= {f"silent {shape}": (encoder, thumbnails) for shape, encoder in SILENT.items()}
+    devices |= {"drowned": (Pixels(), thumbnails, Noise(1000))}
     views = {name: view_of(*device, threat="white_box") for name, device in devices.items()}
     return lambda name, device: attack_on(*views[device], ATTACKS[name].brief())
 
 
-@pytest.mark.parametrize("name", ATTACKS)
+@every_attack
 def test_breaks_the_identity_encoder(name, attack_with):
-    _, mse, _ = attack_with(name, "open")
+    _, mse, _ = attack_with(name, "open map")
     assert mse < 1e-3, "PSNR below 30 dB"
 
 
-@pytest.mark.parametrize("name", ATTACKS)
-def test_does_no_better_than_the_mean_image_on_a_constant_encoder(name, attack_with):
-    _, mse, mean = attack_with(name, "silent")
+@pytest.mark.parametrize("shape", ["vector", "tokens"])
+@pytest.mark.parametrize("name", ["linear", "decoder_small", "decoder_class", "decoder_feedback"])
+def test_finds_most_of_the_picture_in_latents_without_layout(name, shape, attack_with):
+    _, mse, mean = attack_with(name, f"open {shape}")
+    assert mse < 0.25 * mean
+
+
+@pytest.mark.parametrize("shape", SILENT)
+@every_attack
+def test_does_no_better_than_the_mean_image_on_a_constant_encoder(name, shape, attack_with):
+    _, mse, mean = attack_with(name, f"silent {shape}")
     assert 0.99 * mean < mse < 1.2 * mean
 
 
-@pytest.mark.parametrize("name", ATTACKS)
+@every_attack
 def test_noise_that_drowns_the_latent_leaves_the_mean_image(name, attack_with):
     _, mse, mean = attack_with(name, "drowned")
     assert mse > 0.97 * mean
@@ -53,7 +64,7 @@ def test_the_same_seed_gives_the_same_guess(pictures):
 
 
 def test_an_attack_cut_short_says_so_and_a_plateau_does_not(attack_with, network, small):
-    hard, _, _ = attack_with("decoder_small", "silent")
+    hard, _, _ = attack_with("decoder_small", "silent map")
     assert not hard.flags  # nothing to learn: doubling the effort gains nothing
     view, _ = build_view(network, Undefended(), small, images=20)
     short = replace(ATTACKS["decoder_small"], cycle=30, doublings=1)(view)
@@ -112,6 +123,17 @@ def test_only_sends_that_differ_are_worth_averaging(guard, alike, network, small
 @pytest.mark.parametrize("suite", SUITES)
 def test_suites_are_made_of_listed_attacks(suite):
     assert set(SUITES[suite].attacks) <= set(ATTACKS) and (SUITES[suite].attacks or suite == "none")
+
+
+@pytest.mark.parametrize("shape", OPEN)
+@pytest.mark.parametrize("name", BASELINES)
+def test_baselines_need_no_layout(name, shape, thumbnails):
+    (wide, truth), (silent, _) = (view_of(kind[shape], thumbnails, threat="query") for kind in (OPEN, SILENT))
+    alike = [BASELINES[name](view, truth.y) for view in (wide, silent)]
+    assert all(guess.shape == truth.pixels().shape for guess in alike)
+    assert torch.equal(*alike) == (name != "nearest_public"), "only this one looks at latents"
+    if name == "nearest_public":
+        assert (alike[1] == alike[1][:1]).all(), "latents that are all the same name one image"
 
 
 def test_baselines_are_what_they_say(pictures):

@@ -11,8 +11,10 @@ from torch import nn
 
 from attcem.attacks.decoder import Decoder
 from attcem.attacks.feedback import ANSWERS, AnsweredGrid, Feedback
+from attcem.attacks.flat_grid import grid_of
+from attcem.attacks.grid import Grid
 from attcem.attacks.inversion import Inversion
-from attcem.attacks.inverter import Grid, Inverter
+from attcem.attacks.inverter import Inverter
 from attcem.defences import Noise, Undefended
 from attcem.threat import build_view, view_through
 from attcem.types import Device, Images, Workbook
@@ -32,10 +34,12 @@ class Constant(nn.Module):
         return self.picture.expand(len(released), *self.picture.shape)
 
 
-@pytest.mark.parametrize("shape", [(4, 4, 4), (2, 9, 9), (6,)], ids=["cells", "finer than cells", "flat"])
+@pytest.mark.parametrize(
+    "shape", [(4, 4, 4), (2, 9, 9), (6,), (5, 3)], ids=["cells", "finer than cells", "vector", "tokens"]
+)
 def test_it_shows_the_latent_and_beside_it_what_the_answer_differs_by(shape):
     latents, answer = torch.randn(50, *shape), torch.randn(shape)
-    grid = Grid(latents, 16, 16, 8)
+    grid = grid_of(latents, 16, 16, 8)
     asked = []
     feedback = AnsweredGrid(
         grid, Constant(torch.full((3, 16, 16), 1.5)), lambda x: asked.append(x) or answer, latents, 16, 16
@@ -51,7 +55,7 @@ def test_it_shows_the_latent_and_beside_it_what_the_answer_differs_by(shape):
 def test_squashed_latents_are_compared_before_the_squashing_too():
     latents = torch.randn(50, 4, 4, 4).sigmoid()
     feedback = AnsweredGrid(
-        Grid(latents, 16, 16, 8), Constant(torch.zeros(3, 16, 16)), lambda x: latents[:1], latents, 16, 16
+        grid_of(latents, 16, 16, 8), Constant(torch.zeros(3, 16, 16)), lambda x: latents[:1], latents, 16, 16
     )
     found = feedback.difference(latents[1:3])
     torch.testing.assert_close(found[:, :4], latents[1:3] - latents[:1])

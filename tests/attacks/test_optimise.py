@@ -9,7 +9,8 @@ import torch
 from attcem.attacks.decoder import Decoder
 from attcem.attacks.errors import ErrorSpectrum
 from attcem.attacks.match import Match
-from attcem.attacks.optimise import SOLVERS, Optimise, Problem, roughness
+from attcem.attacks.optimise import Optimise
+from attcem.attacks.pixel_search import SOLVERS, Problem, roughness
 from attcem.data import Data
 from attcem.defences import Defence, Noise, Undefended
 from attcem.metrics import METRICS

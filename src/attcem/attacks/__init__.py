@@ -71,11 +71,11 @@ YARDSTICK = Decoder(32, 2, cycle=400, doublings=1)
 
 EVERY_SUITE = (
     Suite("none", 1, {}, seen=20_000),
-    Suite("smoke", 1, {"decoder_small": replace(SMALL, cycle=50, doublings=0)}, seen=4_000),
-    Suite("glance", 3, {"decoder_medium": replace(MEDIUM, cycle=300, doublings=1)}, seen=10_000),
+    Suite("smoke", 2, {"decoder_small": replace(SMALL, cycle=50, doublings=0)}, seen=4_000),
+    Suite("glance", 4, {"decoder_medium": replace(MEDIUM, cycle=300, doublings=1)}, seen=10_000),
     Suite(
         "demo",
-        1,
+        2,
         {
             "decoder_small": replace(SMALL, cycle=200, doublings=1),
             "decoder_medium": replace(MEDIUM, cycle=400, doublings=1),
@@ -84,7 +84,7 @@ EVERY_SUITE = (
     ),
     Suite(
         "quick",
-        1,
+        2,
         {
             "linear": Linear(),
             "decoder_small": QUICK_SMALL,
@@ -99,7 +99,7 @@ EVERY_SUITE = (
     ),
     Suite(
         "standard",
-        2,
+        3,
         {
             "linear": Linear(),
             "decoder_small": replace(SMALL, doublings=2),
@@ -126,7 +126,7 @@ EVERY_SUITE = (
         theory=True,
         yardstick=YARDSTICK,
     ),
-    Suite("full", 1, ATTACKS, probes=PROBES, theory=True, yardstick=YARDSTICK),
+    Suite("full", 2, ATTACKS, probes=PROBES, theory=True, yardstick=YARDSTICK),
 )
 
 SUITES: dict[str, Suite] = {suite.name: suite for suite in EVERY_SUITE}

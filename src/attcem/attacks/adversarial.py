@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attcem.attacks.base import Attack, Reconstruction
+from attcem.attacks.base import Attack, Reconstruction, seeded
 from attcem.attacks.decoder import Decoder, DecoderAttack
 from attcem.attacks.inversion import Inversion, snapshot
 from attcem.progress import bar, say
@@ -67,8 +67,7 @@ class AdversarialDecoder(Attack):
     def __call__(self, view: View, *, seed: int = 0, progress: bool = False) -> Reconstruction:
         """Train or find the start, fine-tune a copy of it, invert the targets."""
         start = self.start.trained(view, seed, progress)
-        with torch.random.fork_rng():
-            torch.manual_seed(seed)
+        with seeded(seed):
             tuned, curve = self.tune(start, progress)
         return Reconstruction(tuned.invert(view.targets), curve, start.flags, start.gain)
 

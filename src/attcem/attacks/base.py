@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -92,6 +94,14 @@ class Probe(ABC):
     @abstractmethod
     def chance(self, truth: Images, gallery: Images, public: Images) -> Mapping[str, float]:
         """The same metrics for who guesses without looking at the latents."""
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Random numbers from this seed; whoever draws afterwards draws as if nothing had been drawn."""
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        yield
 
 
 def noise_variance(first: Released, second: Released) -> Float[Tensor, "*latent"]:

@@ -10,10 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attcem.attacks.base import Attack, Reconstruction
-from attcem.attacks.decoder import Decoder
-from attcem.attacks.few_pairs import FewPairs
-from attcem.attacks.repeated import Repeated
-from attcem.attacks.variant import Variant
+from attcem.attacks.decoder import sizes
 
 LITTLE = 0.01
 """Share of the worst case that attacks which were cut short may still take off it, before that is said."""
@@ -53,7 +50,7 @@ def cut_short(seen: Evidence) -> list[str]:
     add less to this than the average attack are not named. An attack that cannot tell its gain is always heard.
     """
     flagged = {name: seen.guesses[name] for name in seen.suite if seen.guesses[name].flags}
-    shares = hoped(seen, {name: guess.gain for name, guess in flagged.items() if guess.gain is not None})
+    shares = expected_falls(seen, {name: guess.gain for name, guess in flagged.items() if guess.gain is not None})
     total = sum(shares.values())
     flags: dict[str, list[str]] = {}
     for name, guess in flagged.items():
@@ -64,7 +61,7 @@ def cut_short(seen: Evidence) -> list[str]:
     return [f"{', '.join(names)}: {flag}" for flag, names in flags.items()]
 
 
-def hoped(seen: Evidence, gains: Mapping[str, float]) -> dict[str, float]:
+def expected_falls(seen: Evidence, gains: Mapping[str, float]) -> dict[str, float]:
     """What each attack would take off the worst case, as shares of it, if all its errors fell by its gain."""
     names = seen.once()
     now = torch.stack([seen.errors[name] for name in names])
@@ -106,7 +103,7 @@ def larger_is_better(seen: Evidence) -> list[str]:
     return [f"{largest} beats every smaller decoder by {gain:.0%}: a still larger one may find more"] * (gain > 0.05)
 
 
-def has_not_learnt(seen: Evidence) -> list[str]:
+def stuck_at_linear(seen: Evidence) -> list[str]:
     """A decoder that is no better than the linear guess it began with, where another one is."""
     if "linear" not in seen.suite:
         return []
@@ -115,7 +112,7 @@ def has_not_learnt(seen: Evidence) -> list[str]:
     if not decoders or seen.best(decoders) > 0.95 * begun:
         return []
     stuck = [name for name in decoders if seen.mean(name) > 0.99 * begun]
-    return [f"{name}: no better than the linear guess (MSE {begun:.4f}), so it has not learnt" for name in stuck]
+    return [f"{name}: no better than the linear guess (MSE {begun:.4f}), so it has learned nothing" for name in stuck]
 
 
 def masked_gradients(seen: Evidence) -> list[str]:
@@ -155,7 +152,7 @@ CHECKS: tuple[Callable[[Evidence], list[str]], ...] = (
     failed,
     useless_on_undefended,
     larger_is_better,
-    has_not_learnt,
+    stuck_at_linear,
     masked_gradients,
     blind_is_better,
     not_random,
@@ -166,28 +163,3 @@ CHECKS: tuple[Callable[[Evidence], list[str]], ...] = (
 def adequacy_flags(seen: Evidence) -> list[str]:
     """Sentences for the top of the report; none if there is nothing to doubt."""
     return [flag for check in CHECKS for flag in check(seen)]
-
-
-def sizes(suite: Mapping[str, Attack]) -> dict[str, Decoder]:
-    """The decoders that differ in nothing but their size."""
-    decoders = {name: attack for name, attack in suite.items() if isinstance(attack, Decoder)}
-    return {name: decoder for name, decoder in decoders.items() if decoder.only_size_differs}
-
-
-def curves(suite: Mapping[str, Attack], mean: Callable[[str], float]) -> dict[str, dict[str, float]]:
-    """MSE against how often an image was sent, and against how many public images the attacker owns."""
-    repeated = {name: (str(one.times), one) for name, one in suite.items() if isinstance(one, Repeated)}
-    few = {name: (f"{one.pairs}", one) for name, one in suite.items() if isinstance(one, FewPairs)}
-    found = {"repeats": curve(suite, repeated, "1", mean), "pairs": curve(suite, few, "all", mean)}
-    return {option: points for option, points in found.items() if len(points) > 1}
-
-
-def curve(
-    suite: Mapping[str, Attack], variants: Mapping[str, tuple[str, Variant]], usual: str, mean: Callable[[str], float]
-) -> dict[str, float]:
-    """One point for each variant, and one for the decoder of their size that is none."""
-    inner = [one.attack for _, one in variants.values()]
-    alike = {(one.channels, one.blocks) for one in inner if isinstance(one, Decoder)}
-    plain = {name: usual for name, one in sizes(suite).items() if (one.channels, one.blocks) in alike}
-    points = plain | {name: point for name, (point, _) in variants.items()}
-    return {points[name]: mean(name) for name in suite if name in points}

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-import torch
-
-from attcem.attacks.base import QUERY, Attack, Reconstruction
+from attcem.attacks.base import QUERY, Attack, Reconstruction, seeded
 from attcem.attacks.inversion import Inversion, Recipe, solve
 from attcem.attacks.inverter import Inverter
 from attcem.progress import say
@@ -73,8 +72,7 @@ class DecoderAttack(Recipe, Attack):
     def __call__(self, view: View, *, seed: int = 0, progress: bool = False) -> Reconstruction:
         """Train on public images, keep the best validated weights, invert the targets."""
         training = self.trained(view, seed, progress)
-        with torch.random.fork_rng():
-            torch.manual_seed(seed)
+        with seeded(seed):
             images = training.invert(view.targets)
         return Reconstruction(images, training.curve, training.flags, training.gain, training.state)
 
@@ -89,8 +87,7 @@ class DecoderAttack(Recipe, Attack):
 
     def train_on(self, view: View, seed: int, progress: bool) -> Inversion:
         """Train from the start, or stand where training stood before an interruption."""
-        with torch.random.fork_rng():
-            torch.manual_seed(seed)
+        with seeded(seed):
             before = None if self.start is None else self.start.trained(view, seed, progress)
             training, found = Inversion(self, view, seed, before), view.workbook.found(self, seed)
             return training.restored(found) if found else self.train(training, progress)
@@ -176,3 +173,9 @@ class Grown(DecoderAttack):
     def decoder(self) -> Decoder:
         """As wide and deep as its start."""
         return self.start.decoder
+
+
+def sizes(suite: Mapping[str, Attack]) -> dict[str, Decoder]:
+    """The decoders that differ in nothing but their size."""
+    decoders = {name: attack for name, attack in suite.items() if isinstance(attack, Decoder)}
+    return {name: decoder for name, decoder in decoders.items() if decoder.only_size_differs}

@@ -11,8 +11,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from attcem.attacks.decoder import Grown
+from attcem.attacks.flat_grid import grid_of
+from attcem.attacks.grid import Cells, Grid
 from attcem.attacks.inversion import Inversion
-from attcem.attacks.inverter import Cells, Grid, Inverter
+from attcem.attacks.inverter import Inverter
 from attcem.attacks.pairs import unchanging
 from attcem.types import Released
 
@@ -64,7 +66,7 @@ class AnsweredGrid(Cells):
         super().__init__()
         self.grid, self.guess, self.ask = grid, guess.requires_grad_(False), ask
         left = torch.cat([self.difference(part) for part in latents.split(256)])
-        self.differences = Grid(left, height, width, grid.channels, squashed=False)
+        self.differences = grid_of(left, height, width, grid.channels, squashed=False)
         self.channels = grid.channels + self.differences.channels
         self.size, self.covers = grid.size, grid.covers
 

@@ -9,13 +9,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attcem.attacks.base import WHITE_BOX, Attack, Reconstruction
+from attcem.attacks.base import WHITE_BOX, Attack, Reconstruction, seeded
 from attcem.attacks.decoder import Decoder, DecoderAttack
 from attcem.attacks.errors import ErrorSpectrum
 from attcem.attacks.image_model import VAE, Prior
 from attcem.attacks.match import Match
-from attcem.attacks.optimise import Problem, adam
 from attcem.attacks.pairs import hold_out
+from attcem.attacks.pixel_search import Problem, adam
 from attcem.progress import bar
 from attcem.types import Released, View
 
@@ -70,8 +70,7 @@ class Generative(Attack):
         """Train or find decoder and image model, tune on public images, search for the first targets."""
         if view.oracle is None or view.device is None:
             raise ValueError("this attack needs the device's weights: choose the threat model white_box")
-        with torch.random.fork_rng():
-            torch.manual_seed(seed)
+        with seeded(seed):
             own, held_out = hold_out(view.public, seed)
             decoder = self.start.trained(view, seed, progress)
             model = self.prior.trained(view, own, seed, progress)

@@ -11,7 +11,9 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attcem.attacks.inverter import PATCH, Residual, Unfold, zeroed
+from attcem.attacks.base import seeded
+from attcem.attacks.grid import PATCH, Unfold
+from attcem.attacks.inverter import Residual, zeroed
 from attcem.data.loader import Loader
 from attcem.progress import bar
 from attcem.types import Images, View
@@ -94,8 +96,7 @@ class Prior:
         """The trained model of these images, found in the workbook if it was trained before."""
 
         def train() -> VAE:
-            with torch.random.fork_rng():
-                torch.manual_seed(seed)
+            with seeded(seed):
                 return self.train(images, view.targets.device, seed, progress)
 
         return view.workbook.model(self, seed, train)

@@ -5,37 +5,22 @@ from __future__ import annotations
 import copy
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from attcem.attacks.base import Reconstruction
 from attcem.attacks.inverter import Inverter
+from attcem.attacks.losses import LOSSES
 from attcem.attacks.pairs import hold_out, pairs_of
-from attcem.maths.similarity import structural_similarity
 from attcem.naming import look_up
 from attcem.progress import bar
 from attcem.types import Released, View
 
-
-def squared(guess: Tensor, x: Tensor) -> Tensor:
-    """Mean squared error."""
-    return F.mse_loss(guess, x)
-
-
-def squared_and_structural(guess: Tensor, x: Tensor) -> Tensor:
-    """MSE + (1 − SSIM) / 20: about equal parts where decoders end."""
-    return F.mse_loss(guess, x) + (1 - structural_similarity(guess, x).mean()) / 20
-
-
 STUCK = 0.15
 """A first cycle that lowers the linear guess's validation loss by a smaller share than this may be stuck."""
-
-LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"mse": squared, "mse_ssim": squared_and_structural}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from attcem.attacks.base import seeded
 from attcem.attacks.pairs import Averaged, unchanging
 from attcem.attacks.variant import Variant
 from attcem.types import Latent, Released, View
@@ -36,8 +37,7 @@ class Repeated(Variant):
         resend, device, oracle = view.resend, view.device, view.oracle
         if resend is None:
             raise ValueError("averaging needs the same images sent again: give the view a resend")
-        with torch.random.fork_rng():
-            torch.manual_seed(seed)
+        with seeded(seed):
             again = torch.stack([resend(len(view.targets)) for _ in range(self.times - 1)]).sum(0)
         seen = replace(view, targets=(view.targets + again) / self.times)
         if unchanging(view):

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attcem.attacks.base import WHITE_BOX, Attack, Reconstruction
+from attcem.attacks.base import WHITE_BOX, Attack, Reconstruction, seeded
 from attcem.attacks.inverter import zeroed
 from attcem.attacks.match import Match
 from attcem.attacks.pairs import hold_out
@@ -104,8 +104,7 @@ class Untrained(Attack):
         """Find the stopping step on public images, then fit every target for as long."""
         if view.oracle is None:
             raise ValueError("this attack tunes itself by queries: choose the threat model white_box")
-        with torch.random.fork_rng():
-            torch.manual_seed(seed)
+        with seeded(seed):
             match, where = Match(view, seed, self.draws), view.targets.device
             mean = view.public.pixels().mean(0).to(where)
             truth = hold_out(view.public, seed)[1][: self.tuning].pixels().to(where)
