@@ -21,7 +21,7 @@ def images() -> Images:
 
 def aware(images: Images, latents: torch.Tensor) -> Inverter:
     inverter = Inverter(latents, images.pixels().mean(0), 8, 1)
-    inverter.add(ClassMeans(lambda z: 50 * z[:, :CLASSES, 0, 0], class_residuals(images, CLASSES)))
+    inverter.terms.append(ClassMeans(lambda z: 50 * z[:, :CLASSES, 0, 0], class_residuals(images, CLASSES)))
     return inverter
 
 

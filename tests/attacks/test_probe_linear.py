@@ -10,8 +10,7 @@ import torch
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from attcem.attacks.probe_linear import LinearProbe, logistic
-from attcem.attacks.ridge import ridge
-from attcem.attacks.training_set import WIDE, TrainingSet, examples, values
+from attcem.attacks.regression import WIDE, TrainingSet, examples, ridge, values
 from attcem.defences import Noise, Undefended
 from attcem.threat import make_oracle
 from attcem.types import Images

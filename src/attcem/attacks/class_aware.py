@@ -36,7 +36,7 @@ class ClassAware(Grown):
         if cloud is None:
             raise ValueError("a class-aware decoder reads the cloud's logits: give the view its cloud")
         residuals = class_residuals(training.own, classes=cloud(targets[:1]).shape[1])
-        before.add(ClassMeans(lambda z: cloud(z), residuals.to(training.device)))
+        before.terms.append(ClassMeans(lambda z: cloud(z), residuals.to(training.device)))
         solve(before, *training.first_pairs())
         return before
 

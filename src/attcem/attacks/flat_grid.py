@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from attcem.attacks.grid import PATCH, Grid, MapGrid, Unfold, fold_onto, folded
-from attcem.attacks.ridge import principal_axes
+from attcem.attacks.regression import principal_axes
 
 MOST_WEIGHTS = 2**24
 """Weights from all values to all cells; beyond that through principal axes, onto a coarser grid that is enlarged."""

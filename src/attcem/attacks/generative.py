@@ -36,6 +36,8 @@ class Generative(Attack):
     mismatch the model leaves. On a few, c is tuned, and how far to go from the guess to what was found.
     """
 
+    needs = WHITE_BOX
+
     images: int = 32
     steps: int = 200
     tuning: int = 16
@@ -43,11 +45,6 @@ class Generative(Attack):
     lr: float = 0.05
     prior: Prior = field(default_factory=Prior)
     start: DecoderAttack = field(default_factory=lambda: Decoder(64, 4))
-
-    @property
-    def needs(self) -> frozenset[str]:
-        """The device's weights and gradients."""
-        return WHITE_BOX
 
     @property
     def builds_on(self) -> DecoderAttack:

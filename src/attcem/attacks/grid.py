@@ -1,15 +1,14 @@
-"""A latent as a grid of cells, the form in which every inverter reads it."""
+"""A latent as a grid of cells, straightened and standardised: the form in which every inverter reads it."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
-
-from attcem.attacks.straighten import identity, straighten
 
 PATCH = 4
 """The inverter thinks on a grid of at most one cell per PATCH × PATCH pixels: wide and cheap, whatever the latent."""
@@ -97,3 +96,26 @@ class Unfold(nn.Module):
     def forward(self, cells: Float[Tensor, "b c h w"]) -> Float[Tensor, "b d H W"]:
         """The cells' patches, side by side."""
         return F.pixel_shuffle(self.convolution(cells), self.factor)
+
+
+def identity(z: Tensor) -> Tensor:
+    """Nothing to undo."""
+    return z
+
+
+def undo_sigmoid(z: Tensor) -> Tensor:
+    """Logits, as far as single precision tells them apart."""
+    return torch.logit(z, eps=1e-7)
+
+
+def undo_tanh(z: Tensor) -> Tensor:
+    """The same for values between -1 and 1."""
+    return undo_sigmoid((z + 1) / 2)
+
+
+def straighten(latents: Float[Tensor, " n *latent"]) -> Callable[[Tensor], Tensor]:
+    """What undoes the squashing that the observed range betrays: a saturated value still tells its pre-activation."""
+    low, high = latents.min(), latents.max()
+    if low >= 0 and 0.5 < high <= 1:
+        return undo_sigmoid
+    return undo_tanh if low >= -1 and 0.5 < high <= 1 else identity

@@ -73,7 +73,7 @@ class Inverter(nn.Module):
         attention: bool = False,
     ) -> None:
         super().__init__()
-        self.terms = nn.ModuleList()
+        self.terms = nn.ModuleList()  # further guesses, which are added to this one
         self.register_buffer("image_mean", image_mean)
         colours, height, width = image_mean.shape
         self.grid: Cells = grid_of(latents, height, width, channels)
@@ -101,10 +101,6 @@ class Inverter(nn.Module):
         more = grid.channels - self.grid.channels
         self.grid, self.stem = grid, widened(self.stem, more)
         self.linear.convolution = widened(self.linear.convolution, more)
-
-    def add(self, term: nn.Module) -> None:
-        """A further guess, which is added to this one: `solve_linear` is for what it leaves."""
-        self.terms.append(term)
 
     def forward(self, released: Float[Tensor, " b *latent"]) -> Float[Tensor, "b c h w"]:
         """The guessed images, not clamped."""

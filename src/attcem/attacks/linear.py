@@ -10,10 +10,9 @@ from torch import Tensor
 
 from attcem.attacks.base import Attack, Reconstruction, seeded
 from attcem.attacks.decoder import Decoder
+from attcem.attacks.grid import identity, straighten
 from attcem.attacks.inversion import Inversion
-from attcem.attacks.ridge import STRENGTHS, principal_axes, ridge
-from attcem.attacks.straighten import identity, straighten
-from attcem.attacks.training_set import BUDGET, TrainingSet
+from attcem.attacks.regression import BUDGET, STRENGTHS, TrainingSet, principal_axes, ridge
 from attcem.types import Released, View
 
 MOST = 8192
@@ -31,10 +30,7 @@ class Linear(Attack):
     values. In closed form it cannot fail to learn, so that a decoder that did is found out beside it.
     """
 
-    @property
-    def effort(self) -> float:
-        """A regression on a few thousand pictures."""
-        return 5_000
+    effort = 5_000
 
     def __call__(self, view: View, *, seed: int = 0, progress: bool = False) -> Reconstruction:
         """Solve on public images, invert the targets."""

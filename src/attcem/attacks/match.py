@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attcem.attacks.base import noise_variance, seeded
-from attcem.attacks.straighten import identity, straighten
+from attcem.attacks.grid import identity, straighten
 from attcem.maths import gaussian_like
 from attcem.types import Latent, Released, View
 

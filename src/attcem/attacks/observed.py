@@ -12,8 +12,8 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from attcem.attacks.base import noise_variance
+from attcem.attacks.grid import identity
 from attcem.attacks.likeness import unnatural
-from attcem.attacks.straighten import identity
 from attcem.maths import gaussian_like
 from attcem.types import Latent, Released, View
 

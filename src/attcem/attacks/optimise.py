@@ -35,6 +35,8 @@ class Optimise(Attack):
     stands.
     """
 
+    needs = WHITE_BOX
+
     images: int = 64
     """The first targets, which it attacks from every start."""
     worthwhile: float = 1.0
@@ -47,11 +49,6 @@ class Optimise(Attack):
     tuning: int = 32
     """Public images to tune on."""
     start: DecoderAttack = field(default_factory=lambda: Decoder(64, 4))
-
-    @property
-    def needs(self) -> frozenset[str]:
-        """The device's weights and gradients."""
-        return WHITE_BOX
 
     @property
     def builds_on(self) -> DecoderAttack:

@@ -11,8 +11,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from attcem.attacks.base import Probe, seeded
-from attcem.attacks.ridge import STRENGTHS, ridge
-from attcem.attacks.training_set import TrainingSet
+from attcem.attacks.regression import STRENGTHS, TrainingSet, ridge
 from attcem.types import Images, View
 
 DECAYS = (1e-4, 1e-3, 1e-2, 1e-1)

@@ -12,8 +12,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from attcem.attacks.base import Probe, seeded
-from attcem.attacks.ridge import STRENGTHS, ridge
-from attcem.attacks.training_set import TrainingSet
+from attcem.attacks.regression import STRENGTHS, TrainingSet, ridge
 from attcem.data.loader import in_order
 from attcem.types import Images, Released, View
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
@@ -9,7 +10,7 @@ import torch
 from attcem.attacks.base import seeded
 from attcem.attacks.pairs import Averaged, unchanging
 from attcem.attacks.variant import Variant
-from attcem.types import Latent, Released, View
+from attcem.types import Released, View
 
 
 @dataclass(frozen=True)
@@ -43,17 +44,13 @@ class Repeated(Variant):
         if unchanging(view):
             return seen
 
-        def resend_mean(most: int) -> Released:
-            return torch.stack([resend(most) for _ in range(self.times)]).mean(0)
-
-        def release_mean(z: Latent) -> Released:
-            assert device is not None
-            return torch.stack([device.release(z) for _ in range(self.times)]).mean(0)
+        def mean(draw: Callable[[], Released]) -> Released:
+            return torch.stack([draw() for _ in range(self.times)]).mean(0)
 
         return replace(
             seen,
             oracle=oracle and Averaged(oracle, self.times),
-            resend=resend_mean,
-            device=device and replace(device, release=release_mean),
+            resend=lambda most: mean(lambda: resend(most)),
+            device=device and replace(device, release=lambda z: mean(lambda: device.release(z))),
             workbook=view.workbook.page((Repeated, self.times), same_images=True),
         )

@@ -78,6 +78,8 @@ class Untrained(Attack):
     once as the targets were. (Ulyanov et al., Deep Image Prior, CVPR 2018.)
     """
 
+    needs = WHITE_BOX
+
     images: int = 16
     channels: int = 32
     steps: int = 600
@@ -85,11 +87,6 @@ class Untrained(Attack):
     draws: int = 8
     tuning: int = 8
     """Public images to find the stopping step with."""
-
-    @property
-    def needs(self) -> frozenset[str]:
-        """The device's weights and gradients."""
-        return WHITE_BOX
 
     @property
     def effort(self) -> float:
