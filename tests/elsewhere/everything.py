@@ -16,7 +16,7 @@ from attcem.assess.evaluators import evaluator_for
 from attcem.assess.finished import Finished
 from attcem.assess.promises import promises
 from attcem.assess.stages import stages
-from attcem.attacks import ATTACKS, BASELINES, PROBES, Attack, Reconstruction, probe_linear
+from attcem.attacks import ATTACKS, BASELINES, PROBES, Attack, Reconstruction, regression
 from attcem.config import AuditConfig, ClientsConfig, DataConfig, Experiment, ModelConfig, TrainConfig
 from attcem.data import Data
 from attcem.defences import DEFENCES, Defence, Noise, Undefended, create_defence
@@ -104,7 +104,7 @@ def test_every_attack_works_where_the_latents_lie(name, few):
 
 @pytest.mark.parametrize("name", PROBES)
 def test_every_probe_works_where_the_latents_lie(name, few, monkeypatch):
-    monkeypatch.setattr(probe_linear, "ROWS", 64)
+    monkeypatch.setattr(regression, "ROWS", 64)
     view, truth = view_of(few)
     probe = shortened(PROBES[name])
     answers = probe(replace(view, gallery=truth))

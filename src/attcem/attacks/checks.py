@@ -104,7 +104,7 @@ def larger_is_better(seen: Evidence) -> list[str]:
 
 
 def stuck_at_linear(seen: Evidence) -> list[str]:
-    """A decoder that is no better than the linear guess it began with, where another one is."""
+    """A decoder that is no better than the linear guess, where another one is."""
     if "linear" not in seen.suite:
         return []
     begun = seen.mean("linear")
@@ -112,7 +112,7 @@ def stuck_at_linear(seen: Evidence) -> list[str]:
     if not decoders or seen.best(decoders) > 0.95 * begun:
         return []
     stuck = [name for name in decoders if seen.mean(name) > 0.99 * begun]
-    return [f"{name}: no better than the linear guess (MSE {begun:.4f}), so it has learned nothing" for name in stuck]
+    return [f"{name}: no better than the linear guess (MSE {begun:.4f}), it learned too little" for name in stuck]
 
 
 def masked_gradients(seen: Evidence) -> list[str]:
