@@ -11,14 +11,14 @@ far the suite is from there, and whether the gap closes at the rate that the las
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 from pathlib import Path
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attcem.attacks.decoder import Decoder
+from attcem.attacks.decoder import Decoder, DecoderAttack
+from attcem.attacks.feedback import Feedback
 from attcem.attacks.inversion import Inversion
 from attcem.attacks.optimise import Optimise
 from attcem.experiment import load_run, read_experiment
@@ -27,11 +27,11 @@ from attcem.threat import build_view
 from attcem.types import Images, View
 
 
-def after_each_doubling(decoder: Decoder, view: View, truth: Images, seed: int) -> Float[Tensor, " n"]:
+def after_each_doubling(decoder: DecoderAttack, view: View, truth: Images, seed: int) -> Float[Tensor, " n"]:
     """Train in cycles of doubling length, never stopping early, print what each has reached, return the last errors."""
     torch.manual_seed(seed)
     start = None if decoder.start is None else decoder.start.trained(view, seed)
-    training = view.notes[decoder, seed] = Inversion(decoder, view, seed, start)
+    training = view.workbook.model(decoder, seed, lambda: Inversion(decoder, view, seed, start))
     before = None
     for doubling in range(decoder.doublings + 1):
         own = training.run_cycle(decoder.cycle * 2**doubling, f"doubling {doubling}", False)
@@ -46,7 +46,7 @@ def after_each_doubling(decoder: Decoder, view: View, truth: Images, seed: int) 
     return errors
 
 
-def optimised(decoder: Decoder, view: View, truth: Images, seed: int) -> Float[Tensor, " n"]:
+def optimised(decoder: DecoderAttack, view: View, truth: Images, seed: int) -> Float[Tensor, " n"]:
     """The pixels of all images, from that decoder's guess."""
     attack = Optimise(solver="lbfgs", start=decoder, worthwhile=0.0)
     found = attack(view, seed=seed)
@@ -69,11 +69,11 @@ def main() -> None:
     options = parser.parse_args()
     seed = read_experiment(options.run).audit.seed
     view, truth = build_view(*load_run(options.run), images=options.images, seed=seed, threat="white_box")
-    decoder = Decoder(options.channels, options.blocks, batch=options.batch, doublings=options.doublings)
+    decoder: DecoderAttack = Decoder(options.channels, options.blocks, batch=options.batch, doublings=options.doublings)
     errors = [after_each_doubling(decoder, view, truth, seed)]
     if options.feedback is not None:
         print("and now with the device's answers to its guesses")
-        decoder = replace(decoder, feedback=True, start=decoder, doublings=options.feedback)
+        decoder = Feedback(decoder, batch=options.batch, doublings=options.feedback)
         errors.append(after_each_doubling(decoder, view, truth, seed))
     if options.optimise:
         errors.append(optimised(decoder, view, truth, seed))

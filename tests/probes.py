@@ -74,11 +74,22 @@ class Pixels(nn.Module):
         return x
 
 
+class Patches(nn.Module):
+    """The identity encoder, as tokens: one for every 2×2 pixels."""
+
+    def forward(self, x):
+        return nn.functional.pixel_unshuffle(x, 2).flatten(2).transpose(1, 2)
+
+
 class Nothing(nn.Module):
     """A constant encoder: the latent says nothing about the image."""
 
+    def __init__(self, *shape):
+        super().__init__()
+        self.shape = shape or (4, 7, 7)
+
     def forward(self, x):
-        return torch.full((len(x), 4, 7, 7), 0.3, dtype=x.dtype)
+        return torch.full((len(x), *self.shape), 0.3, dtype=x.dtype)
 
 
 class Coarse(nn.Module):

@@ -21,7 +21,7 @@ from attcem.config import GRANTS
 from attcem.defences import Noise, Undefended
 from attcem.metrics import Evaluator
 from attcem.threat import build_view
-from attcem.types import Result, Summary, View
+from attcem.types import Result, Summary, View, Workbook
 from tests.conftest import shrink
 from tests.probes import Blank
 
@@ -199,15 +199,13 @@ def test_an_interrupted_audit_goes_on_after_its_finished_attacks(trained, small,
 @pytest.mark.parametrize("gain", [None, 0.25])
 def test_a_finished_attack_comes_back_as_it_was_kept(gain, small, tmp_path):
     kept = Finished(tmp_path, View(small.public, None, torch.zeros(2, 3)), seed=0)
-    learnt = {"lr": torch.tensor(0.1, dtype=torch.float64), "weights": torch.randn(3, 2)}
-    found = Reconstruction(torch.full((2, 1, 4, 4), 0.3), [0.5, 0.25], ["cut short"], gain, learnt)
+    state = {"lr": torch.tensor(0.1, dtype=torch.float64), "weights": torch.randn(3, 2)}
+    found = Reconstruction(torch.full((2, 1, 4, 4), 0.3), [0.5, 0.25], ["cut short"], gain, state)
     kept.keep("a", Counted("a"), found)
     again = kept.find("a", Counted("a"))
     assert torch.equal(again.images, found.images)
-    assert (again.curve, again.warnings, again.gain) == (found.curve, found.warnings, gain)
-    assert again.learnt.keys() == learnt.keys() and all(
-        torch.equal(again.learnt[name], learnt[name]) for name in learnt
-    )
+    assert (again.curve, again.flags, again.gain) == (found.curve, found.flags, gain)
+    assert again.state.keys() == state.keys() and all(torch.equal(again.state[name], state[name]) for name in state)
 
 
 START = Decoder(8, 1, cycle=4, doublings=1, batch=16)
@@ -224,7 +222,7 @@ def test_what_builds_on_a_finished_decoder_does_not_train_it_again(name, network
     kept = Finished(tmp_path, view, seed=1)
     kept.keep("start", START, START(view, seed=1))
     expected = BUILT[name](view, seed=1)
-    again = replace(view, notes={})
+    again = replace(view, workbook=Workbook())
     START.recall(again, kept.find("start", START), seed=1)
     learn = Decoder.train
     monkeypatch.setattr(
@@ -232,7 +230,7 @@ def test_what_builds_on_a_finished_decoder_does_not_train_it_again(name, network
     )
     found = BUILT[name](again, seed=1)
     assert torch.equal(found.images, expected.images)
-    assert (found.curve, found.warnings, found.gain) == (expected.curve, expected.warnings, expected.gain)
+    assert (found.curve, found.flags, found.gain) == (expected.curve, expected.flags, expected.gain)
 
 
 def test_unknown_suites_and_options_are_named(trained, small):

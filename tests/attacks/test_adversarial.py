@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from attcem.attacks.adversarial import AdversarialDecoder, Critic, critic_weight, steepness
+from attcem.attacks.class_aware import ClassAware
 from attcem.attacks.decoder import Decoder
 from attcem.attacks.inversion import snapshot
 from attcem.defences import Noise
@@ -20,10 +21,10 @@ def query_view(pictures, sigma):
 
 def test_needs_queries_and_no_more():
     assert BRIEF.needs == {"public", "queries"} and BRIEF.observations == 1
-    assert "logits" in AdversarialDecoder(Decoder(8, 1, class_aware=True)).needs
+    assert "logits" in AdversarialDecoder(ClassAware(Decoder(8, 1))).needs
 
 
-def test_the_start_in_the_notes_stays_as_it_was_trained(pictures):
+def test_the_start_in_the_workbook_stays_as_it_was_trained(pictures):
     view = query_view(pictures, 0.3)
     start = TINY.start.trained(view, 0)
     before, best, curve = snapshot(start.network), start.best, list(start.curve)

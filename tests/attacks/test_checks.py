@@ -4,8 +4,10 @@ import pytest
 import torch
 
 from attcem.attacks import ATTACKS, Reconstruction
-from attcem.attacks.checks import Evidence, adequacy_flags, curves
+from attcem.attacks.checks import Evidence, adequacy_flags
+from attcem.attacks.curves import curves
 from attcem.attacks.decoder import Decoder
+from attcem.attacks.repeated import Repeated
 
 
 def evidence(means, *, suite=None, doubts=None, **known):
@@ -60,7 +62,7 @@ def test_flags(means, known, said):
 
 
 PAIR = {"first": Decoder(32, 2), "second": Decoder(32, 2)}
-AVERAGED = PAIR | {"first": Decoder(32, 2, repeats=4)}
+AVERAGED = PAIR | {"first": Repeated(Decoder(32, 2), 4)}
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import copy
 import pytest
 import torch
 
-from attcem.attacks.class_aware import ClassAware, class_residuals
+from attcem.attacks.class_aware import ClassMeans, class_residuals
 from attcem.attacks.inverter import Inverter
 from attcem.types import Images
 
@@ -19,9 +19,10 @@ def images() -> Images:
     return Images(torch.randint(0, 256, (40, 8, 8, 3), dtype=torch.uint8), torch.arange(40) % (CLASSES - 1))
 
 
-def aware(images: Images, latents: torch.Tensor) -> ClassAware:
+def aware(images: Images, latents: torch.Tensor) -> Inverter:
     inverter = Inverter(latents, images.pixels().mean(0), 8, 1)
-    return ClassAware(inverter, lambda z: 50 * z[:, :CLASSES, 0, 0], class_residuals(images, CLASSES))
+    inverter.terms.append(ClassMeans(lambda z: 50 * z[:, :CLASSES, 0, 0], class_residuals(images, CLASSES)))
+    return inverter
 
 
 def test_residuals_are_class_means_less_the_mean_and_zero_for_a_class_nobody_has_seen(images):
@@ -45,8 +46,9 @@ def test_residuals_learn_and_the_cloud_does_not(images):
     latents = torch.randn(40, CLASSES, 2, 2, requires_grad=True)
     network = aware(images, latents.detach())
     network(latents).square().sum().backward()
-    assert network.residuals.grad is not None and network.residuals.grad.any()
-    assert any(parameter is network.residuals for parameter in network.solved())
+    residuals = network.terms[0].residuals
+    assert residuals.grad is not None and residuals.grad.any()
+    assert any(parameter is residuals for parameter in network.solved())
 
 
 def test_a_copy_guesses_the_same(images):

@@ -4,41 +4,53 @@ from dataclasses import replace
 
 import pytest
 import torch
+from torch import nn
 
 from attcem.attacks import ATTACKS, BASELINES, SUITES
 from attcem.attacks.decoder import Decoder
 from attcem.attacks.inversion import Inversion, snapshot
+from attcem.attacks.repeated import Repeated
 from attcem.defences import Noise, Undefended
 from attcem.threat import build_view
 from tests.attacks.conftest import attack_on, view_of
-from tests.probes import Nothing, Pixels, split_with
+from tests.probes import Nothing, Patches, Pixels, split_with
+
+OPEN = {"map": Pixels(), "vector": nn.Flatten(), "tokens": Patches()}
+SILENT = {"map": Nothing(), "vector": Nothing(20), "tokens": Nothing(9, 8)}
+every_attack = pytest.mark.parametrize("name", ATTACKS)
 
 
 @pytest.fixture(scope="module")
 def attack_with(thumbnails):
-    """One view of each device for all attacks, as in an audit: who builds on a decoder finds it in the notes."""
-    devices = {
-        "open": (Pixels(), thumbnails),
-        "silent": (Nothing(), thumbnails),
-        "drowned": (Pixels(), thumbnails, Noise(1000)),
-    }
+    """One view of each device for all attacks, as in an audit: who builds on a decoder finds it in the workbook."""
+    devices = {f"open {shape}": (encoder, thumbnails) for shape, encoder in OPEN.items()}
+    devices |= {f"silent {shape}": (encoder, thumbnails) for shape, encoder in SILENT.items()}
+    devices |= {"drowned": (Pixels(), thumbnails, Noise(1000))}
     views = {name: view_of(*device, threat="white_box") for name, device in devices.items()}
     return lambda name, device: attack_on(*views[device], ATTACKS[name].brief())
 
 
-@pytest.mark.parametrize("name", ATTACKS)
+@every_attack
 def test_breaks_the_identity_encoder(name, attack_with):
-    _, mse, _ = attack_with(name, "open")
+    _, mse, _ = attack_with(name, "open map")
     assert mse < 1e-3, "PSNR below 30 dB"
 
 
-@pytest.mark.parametrize("name", ATTACKS)
-def test_does_no_better_than_the_mean_image_on_a_constant_encoder(name, attack_with):
-    _, mse, mean = attack_with(name, "silent")
+@pytest.mark.parametrize("shape", ["vector", "tokens"])
+@pytest.mark.parametrize("name", ["linear", "decoder_small", "decoder_class", "decoder_feedback"])
+def test_finds_most_of_the_picture_in_latents_without_layout(name, shape, attack_with):
+    _, mse, mean = attack_with(name, f"open {shape}")
+    assert mse < 0.25 * mean
+
+
+@pytest.mark.parametrize("shape", SILENT)
+@every_attack
+def test_does_no_better_than_the_mean_image_on_a_constant_encoder(name, shape, attack_with):
+    _, mse, mean = attack_with(name, f"silent {shape}")
     assert 0.99 * mean < mse < 1.2 * mean
 
 
-@pytest.mark.parametrize("name", ATTACKS)
+@every_attack
 def test_noise_that_drowns_the_latent_leaves_the_mean_image(name, attack_with):
     _, mse, mean = attack_with(name, "drowned")
     assert mse > 0.97 * mean
@@ -52,20 +64,20 @@ def test_the_same_seed_gives_the_same_guess(pictures):
 
 
 def test_an_attack_cut_short_says_so_and_a_plateau_does_not(attack_with, network, small):
-    hard, _, _ = attack_with("decoder_small", "silent")
-    assert not hard.warnings  # nothing to learn: doubling the effort gains nothing
+    hard, _, _ = attack_with("decoder_small", "silent map")
+    assert not hard.flags  # nothing to learn: doubling the effort gains nothing
     view, _ = build_view(network, Undefended(), small, images=20)
     short = replace(ATTACKS["decoder_small"], cycle=30, doublings=1)(view)
-    assert "cut short" in short.warnings[0]
+    assert "cut short" in short.flags[0]
     assert short.gain > 0.02, "the last doubling, of thirty steps to ninety, still gained"
 
 
-def test_whoever_starts_from_a_decoder_inherits_its_doubts(pictures, network, small):
+def test_whoever_starts_from_a_decoder_inherits_its_flags(pictures, network, small):
     view, _ = build_view(network, Undefended(), small, images=4, threat="white_box")
     brief = ATTACKS["decoder_gan"].brief()
     attack = replace(brief, start=replace(brief.start, doublings=0))
     found = attack(view)
-    assert "cut short" in found.warnings[0]
+    assert "cut short" in found.flags[0]
     assert found.gain is None, "after one cycle nobody can tell what another would gain"
 
 
@@ -102,15 +114,26 @@ def test_a_lower_rate_is_taken_only_where_the_higher_one_hardly_learns(high, low
 def test_only_sends_that_differ_are_worth_averaging(guard, alike, network, small):
     view, _ = build_view(network, guard, small, images=20)
     once = Decoder(8, 1, cycle=20, doublings=0)
-    averaged = replace(once, repeats=4, cycle=10, start=replace(once, repeats=4))
-    found = averaged.trained(view)
-    assert (averaged.of_one_send().trained(view) is found) == alike
-    assert found.settings.repeats == (1 if alike else 4)
+    deeper = Decoder(8, 2, cycle=10, doublings=0, start=once)
+    seen = Repeated(deeper, 4).change(view, 0)
+    assert (deeper.trained(view) is deeper.trained(seen)) == alike
+    assert (seen.oracle is view.oracle) == alike and deeper.trained(seen).pairs.repeats == (1 if alike else 4)
 
 
 @pytest.mark.parametrize("suite", SUITES)
 def test_suites_are_made_of_listed_attacks(suite):
     assert set(SUITES[suite].attacks) <= set(ATTACKS) and (SUITES[suite].attacks or suite == "none")
+
+
+@pytest.mark.parametrize("shape", OPEN)
+@pytest.mark.parametrize("name", BASELINES)
+def test_baselines_need_no_layout(name, shape, thumbnails):
+    (wide, truth), (silent, _) = (view_of(kind[shape], thumbnails, threat="query") for kind in (OPEN, SILENT))
+    alike = [BASELINES[name](view, truth.y) for view in (wide, silent)]
+    assert all(guess.shape == truth.pixels().shape for guess in alike)
+    assert torch.equal(*alike) == (name != "nearest_public"), "only this one looks at latents"
+    if name == "nearest_public":
+        assert (alike[1] == alike[1][:1]).all(), "latents that are all the same name one image"
 
 
 def test_baselines_are_what_they_say(pictures):

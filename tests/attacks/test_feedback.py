@@ -10,15 +10,17 @@ import torch
 from torch import nn
 
 from attcem.attacks.decoder import Decoder
-from attcem.attacks.feedback import Feedback
-from attcem.attacks.inversion import ANSWERS, Inversion
-from attcem.attacks.inverter import Grid, Inverter
+from attcem.attacks.feedback import ANSWERS, AnsweredGrid, Feedback
+from attcem.attacks.flat_grid import grid_of
+from attcem.attacks.grid import Grid
+from attcem.attacks.inversion import Inversion
+from attcem.attacks.inverter import Inverter
 from attcem.defences import Noise, Undefended
 from attcem.threat import build_view, view_through
-from attcem.types import Device, Images
+from attcem.types import Device, Images, Workbook
 
 FIRST = Decoder(8, 1, cycle=20, doublings=0)
-SECOND = replace(FIRST, feedback=True, start=FIRST)
+SECOND = Feedback(FIRST, cycle=20, doublings=0)
 
 
 class Constant(nn.Module):
@@ -32,12 +34,14 @@ class Constant(nn.Module):
         return self.picture.expand(len(released), *self.picture.shape)
 
 
-@pytest.mark.parametrize("shape", [(4, 4, 4), (2, 9, 9), (6,)], ids=["cells", "finer than cells", "flat"])
+@pytest.mark.parametrize(
+    "shape", [(4, 4, 4), (2, 9, 9), (6,), (5, 3)], ids=["cells", "finer than cells", "vector", "tokens"]
+)
 def test_it_shows_the_latent_and_beside_it_what_the_answer_differs_by(shape):
     latents, answer = torch.randn(50, *shape), torch.randn(shape)
-    grid = Grid(latents, 16, 16, 8)
+    grid = grid_of(latents, 16, 16, 8)
     asked = []
-    feedback = Feedback(
+    feedback = AnsweredGrid(
         grid, Constant(torch.full((3, 16, 16), 1.5)), lambda x: asked.append(x) or answer, latents, 16, 16
     )
     cells = feedback(latents[:5])
@@ -50,8 +54,8 @@ def test_it_shows_the_latent_and_beside_it_what_the_answer_differs_by(shape):
 
 def test_squashed_latents_are_compared_before_the_squashing_too():
     latents = torch.randn(50, 4, 4, 4).sigmoid()
-    feedback = Feedback(
-        Grid(latents, 16, 16, 8), Constant(torch.zeros(3, 16, 16)), lambda x: latents[:1], latents, 16, 16
+    feedback = AnsweredGrid(
+        grid_of(latents, 16, 16, 8), Constant(torch.zeros(3, 16, 16)), lambda x: latents[:1], latents, 16, 16
     )
     found = feedback.difference(latents[1:3])
     torch.testing.assert_close(found[:, :4], latents[1:3] - latents[:1])
@@ -63,7 +67,7 @@ def test_the_guess_it_asks_about_does_not_learn():
     inverter = Inverter(latents, torch.full((3, 16, 16), 0.5), 8, 1)
     guess = copy.deepcopy(inverter)
     inverter.read(
-        Feedback(
+        AnsweredGrid(
             inverter.grid, guess, lambda x: x[:, :, ::4, ::4].mean(1, keepdim=True) + 0 * latents[:1], latents, 16, 16
         )
     )
@@ -79,7 +83,7 @@ def view(network, small):
 
 def test_it_asks_about_the_guess_of_its_start_and_so_does_who_goes_on_from_it(view):
     first, second = FIRST.trained(view, 0), SECOND.trained(view, 0)
-    deeper = Inversion(replace(SECOND, blocks=2, start=SECOND), view, 0, second)
+    deeper = Inversion(Decoder(8, 2, start=SECOND), view, 0, second)
     for network in (second.network, deeper.network):
         assert isinstance(network.grid.grid, Grid), "and about no other"
         torch.testing.assert_close(network.grid.guess(view.targets), first.network(view.targets))
@@ -87,7 +91,8 @@ def test_it_asks_about_the_guess_of_its_start_and_so_does_who_goes_on_from_it(vi
 
 def test_what_it_has_learnt_is_found_again(view):
     found = SECOND(view, seed=0)
-    again = replace(view, notes={("found", SECOND, 0): found})
+    again = replace(view, workbook=Workbook())
+    SECOND.recall(again, found, seed=0)
     assert torch.equal(SECOND(again, seed=0).images, found.images)
 
 
@@ -102,11 +107,6 @@ def test_a_device_that_adds_noise_is_asked_more_than_once_and_the_guess_depends_
     assert less == pytest.approx(noise / ANSWERS, rel=0.2)
 
 
-def test_without_a_start_there_is_nothing_to_ask_about():
-    with pytest.raises(ValueError, match="about the guess of its start: give it one"):
-        replace(FIRST, feedback=True)
-
-
 def test_where_small_differences_tell_the_picture_it_finds_more_than_its_start():
     """Of two pixels the device sends the sum and the signed square of the difference: a decoder must learn a root."""
     torch.manual_seed(0)
@@ -119,6 +119,6 @@ def test_where_small_differences_tell_the_picture_it_finds_more_than_its_start()
     device = Device(encode=encode, release=lambda z: z)
     view = view_through(device, images[:560], images[560:], frozenset({"queries"}))
     start = Decoder(16, 1, cycle=60, doublings=0)
-    plain, feedback = replace(start, start=start), replace(start, feedback=True, start=start)
+    plain, feedback = replace(start, start=start), Feedback(start, cycle=60, doublings=0)
     before, longer, told = (decoder.trained(view, 0).best for decoder in (start, plain, feedback))
     assert told < 0.8 * longer < before

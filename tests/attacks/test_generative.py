@@ -10,6 +10,7 @@ from attcem.attacks.pairs import hold_out
 from attcem.defences import Noise, Undefended
 from attcem.metrics import METRICS
 from attcem.threat import build_view
+from attcem.types import Workbook
 from tests.attacks.conftest import view_of
 from tests.probes import Pixels
 
@@ -66,7 +67,7 @@ def test_the_image_model_paints_pictures_of_any_shape(shape):
     assert model.encode(x)[0].shape == (20, 4) and model.generate(torch.zeros(2, 4)).shape == (2, *shape)
 
 
-def test_the_image_model_is_trained_once_and_kept_in_the_notes(pictures):
+def test_the_image_model_is_trained_once_and_kept_in_the_workbook(pictures):
     view, _ = view_of(Pixels(), pictures, threat="white_box")
     own, _ = hold_out(view.public, 0)
     assert QUICK.trained(view, own, 0) is QUICK.trained(view, own, 0)
@@ -76,7 +77,7 @@ def test_the_image_model_is_trained_once_and_kept_in_the_notes(pictures):
 def test_the_same_seed_gives_the_same_guess_and_the_victims_weights_keep_no_gradient(network, small):
     view, truth = build_view(network, Noise(0.05), small, images=5, threat="white_box")
     first = TINY(view, seed=0).images
-    again = TINY(replace(view, notes={}), seed=0).images
+    again = TINY(replace(view, workbook=Workbook()), seed=0).images
     assert torch.equal(first, again) and first.shape == truth[:3].pixels().shape
     assert not torch.equal(first, TINY(view, seed=1).images)
     assert all(p.grad is None for p in network.parameters())

@@ -6,23 +6,23 @@ import pytest
 import torch
 
 from attcem.attacks import SUITES
+from attcem.attacks.class_aware import ClassAware
 from attcem.attacks.decoder import Decoder
+from attcem.attacks.feedback import Feedback
 from attcem.attacks.inversion import Inversion
 from attcem.defences import Undefended
 from attcem.threat import build_view
+from attcem.types import Workbook
 
 SHALLOW = Decoder(8, 1, cycle=20, doublings=0)
 GROWN = {
     "deeper": Decoder(8, 3, cycle=10, doublings=0, start=SHALLOW),
     "another loss": replace(SHALLOW, loss="mse_ssim", start=SHALLOW),
     "with attention": Decoder(8, 2, attention=True, start=SHALLOW),
-    "class-aware": Decoder(8, 2, class_aware=True, start=replace(SHALLOW, class_aware=True)),
-    "with feedback": replace(SHALLOW, feedback=True, start=SHALLOW),
-    "with feedback and class": replace(
-        SHALLOW, class_aware=True, feedback=True, start=replace(SHALLOW, class_aware=True)
-    ),
+    "deeper and class-aware": Decoder(8, 2, start=ClassAware(SHALLOW, cycle=20, doublings=0)),
+    "with feedback": Feedback(SHALLOW, cycle=20, doublings=0),
+    "with feedback and class": Feedback(ClassAware(SHALLOW, cycle=20, doublings=0), cycle=20, doublings=0),
 }
-TOLD = replace(SHALLOW, class_aware=True, start=SHALLOW)
 
 
 @pytest.fixture
@@ -49,11 +49,11 @@ def test_a_deeper_one_has_the_blocks_that_it_was_asked_for(view):
 
 def test_one_that_is_told_the_class_keeps_the_blocks_of_its_start_and_solves_the_rest_anew(view):
     before = SHALLOW.trained(view, 0)
-    told = Inversion(TOLD, view, 0, before)
-    kept, inverter = dict(before.network.named_parameters()), told.network.inverter
-    for name, parameter in inverter.named_parameters():
-        assert torch.equal(parameter, kept[name]) != name.startswith("linear"), name
-    assert told.network.residuals.any(), "it begins around the public class means"
+    told = Inversion(ClassAware(SHALLOW), view, 0, before)
+    kept, grown = dict(before.network.named_parameters()), dict(told.network.named_parameters())
+    for name in kept:
+        assert torch.equal(grown[name], kept[name]) != name.startswith("linear"), name
+    assert grown["terms.0.residuals"].any(), "it begins around the public class means"
     assert told.curve[0] < 1.5 * before.best
 
 
@@ -66,10 +66,10 @@ def test_it_goes_on_without_touching_its_start(view):
     assert torch.equal(before.invert(view.targets), guess)
 
 
-def test_a_start_that_nobody_has_trained_is_trained_and_noted(view):
+def test_a_start_that_nobody_has_trained_is_trained_and_kept(view):
     found = GROWN["deeper"](view, seed=0)
-    assert (SHALLOW, 0) in view.notes
-    assert torch.equal(found.images, GROWN["deeper"](replace(view, notes={}), seed=0).images)
+    assert (SHALLOW, 0) in view.workbook.models
+    assert torch.equal(found.images, GROWN["deeper"](replace(view, workbook=Workbook()), seed=0).images)
 
 
 @pytest.mark.parametrize(
@@ -78,15 +78,10 @@ def test_a_start_that_nobody_has_trained_is_trained_and_noted(view):
         {"channels": 16},
         {"blocks": 2},
         {"attention": True},
-        {"class_aware": True},
-        {"feedback": True, "start": SHALLOW},
-        {"pairs": 100},
-        {"repeats": 4},
-        {"shifted": True},
     ],
 )
 def test_a_start_that_does_not_fit_is_refused(other):
-    with pytest.raises(ValueError, match="mend its start"):
+    with pytest.raises(ValueError, match="choose a start that is as wide, no deeper"):
         Decoder(8, 1, start=replace(SHALLOW, **other))
 
 

@@ -9,7 +9,8 @@ import torch
 from attcem.attacks.decoder import Decoder
 from attcem.attacks.errors import ErrorSpectrum
 from attcem.attacks.match import Match
-from attcem.attacks.optimise import SOLVERS, Optimise, Problem, roughness
+from attcem.attacks.optimise import Optimise
+from attcem.attacks.pixel_search import SOLVERS, Problem, roughness
 from attcem.data import Data
 from attcem.defences import Defence, Noise, Undefended
 from attcem.metrics import METRICS
@@ -193,8 +194,8 @@ def test_says_when_it_was_cut_short(few):
     view, _ = view_of(Mixes(), few, threat="white_box", images=4)
     start = Decoder(8, 1, cycle=1, doublings=0)
     short, long = (Optimise(images=4, steps=steps, restarts=0, tuning=8, start=start) for steps in (8, 300))
-    own = [[doubt for doubt in attack(view).warnings if "still falling" in doubt] for attack in (short, long)]
-    assert own[0] and not own[1]  # the decoder that both start from has doubts of its own
+    own = [[flag for flag in attack(view).flags if "still falling" in flag] for attack in (short, long)]
+    assert own[0] and not own[1]  # the decoder that both start from has flags of its own
 
 
 def test_needs_the_weights(few):

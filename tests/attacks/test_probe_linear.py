@@ -9,7 +9,8 @@ import pytest
 import torch
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from attcem.attacks.probe_linear import WIDE, Lesson, LinearProbe, examples, logistic, ridge, values
+from attcem.attacks.probe_linear import LinearProbe, logistic
+from attcem.attacks.regression import WIDE, TrainingSet, examples, ridge, values
 from attcem.defences import Noise, Undefended
 from attcem.threat import make_oracle
 from attcem.types import Images
@@ -56,14 +57,14 @@ def test_chance_is_the_largest_class_of_the_attacked_images():
     assert scores["accuracy"].mean().item() == pytest.approx(0.6)
 
 
-def test_a_lesson_is_standardised_and_holds_out_other_images(many):
+def test_a_data_is_standardised_and_holds_out_other_images(many):
     view, _ = view_with_gallery(Pixels(), many, Noise(0.5), images=5)
-    lesson = Lesson.of(view, seed=0)
-    assert lesson.own.features.mean(0).abs().max() < 1e-3
-    torch.testing.assert_close(lesson.own.features.std(0), torch.ones(784), atol=1e-3, rtol=0)
-    own, held_out = set(lesson.own.of.tolist()), set(lesson.held_out.of.tolist())
+    data = TrainingSet.of(view, seed=0)
+    assert data.own.features.mean(0).abs().max() < 1e-3
+    torch.testing.assert_close(data.own.features.std(0), torch.ones(784), atol=1e-3, rtol=0)
+    own, held_out = set(data.own.of.tolist()), set(data.held_out.of.tolist())
     assert not own & held_out and own | held_out == set(range(1500))
-    torch.testing.assert_close(lesson.read(view.targets) * lesson.scale + lesson.mean, view.targets.flatten(1))
+    torch.testing.assert_close(data.read(view.targets) * data.scale + data.mean, view.targets.flatten(1))
 
 
 def test_an_image_is_released_again_only_where_that_differs(many):

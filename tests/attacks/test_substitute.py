@@ -7,12 +7,15 @@ from torch import nn
 
 from attcem.attacks import BASELINES
 from attcem.attacks.decoder import Decoder
-from attcem.attacks.inverter import identity
+from attcem.attacks.grid import identity
 from attcem.attacks.likeness import wasserstein
-from attcem.attacks.substitute import Network, Observed, Pretended, Substitute, as_picture, pretended
+from attcem.attacks.made_up_device import MadeUpOracle, Network, made_up
+from attcem.attacks.observed import Observed, as_picture
+from attcem.attacks.substitute import Substitute
 from attcem.defences import Noise, Undefended
 from attcem.models import Split
 from attcem.threat import build_view
+from attcem.types import Workbook
 from tests.attacks.conftest import attack_on, view_of
 from tests.probes import Coarse, Nothing, Pixels, split_with
 
@@ -42,12 +45,12 @@ def test_an_encoder_that_was_never_queried_is_inverted(pictures):
 
 def test_neither_oracle_nor_device_is_used(network, small):
     view, _ = build_view(network, Noise(0.05), small, images=60, threat="white_box")
-    blind = replace(view, oracle=None, device=None, notes={})
+    blind = replace(view, oracle=None, device=None, workbook=Workbook())
     assert TINY.needs == {"public", "labels", "logits"}
     assert torch.equal(TINY(view, seed=0).images, TINY(blind, seed=0).images)
     assert not torch.equal(TINY(view, seed=0).images, TINY(view, seed=1).images)
     assert all(p.grad is None for p in network.parameters()), "the victim is left as it was"
-    assert not view.notes, "what was learned about a substitute is not about the device"
+    assert view.workbook == Workbook(), "what was learned about a substitute is not about the device"
 
 
 @pytest.mark.parametrize("sigma", [0.0, 0.3])
@@ -120,9 +123,9 @@ def test_a_substitute_sends_latents_of_any_shape(latent):
     assert Network((1, 28, 28), seen, 8)(torch.rand(4, 1, 28, 28)).shape == (4, *latent)
 
 
-def test_a_pretended_oracle_adds_the_noise_afresh():
+def test_a_made_up_oracle_adds_the_noise_afresh():
     x, index = torch.rand(600, 1, 4, 4), torch.arange(0, 600, 2)
-    oracle = Pretended(lambda x: -x, torch.full((1, 4, 4), 0.5))
+    oracle = MadeUpOracle(lambda x: -x, torch.full((1, 4, 4), 0.5))
     recording = oracle.record(x.split(200))
     for repeats, expected in ((1, 0.5), (4, 0.25)):
         assert (recording(index, repeats) + x[index]).std().item() == pytest.approx(expected, rel=0.05)
@@ -142,26 +145,26 @@ class Random(nn.Module):
         return F.conv2d(x - 0.3, self.weight, stride=4)
 
 
-def test_an_inverter_doubts_a_substitute_that_is_not_the_device_and_gains_by_it(pictures):
+def test_an_inverter_distrusts_a_substitute_that_is_not_the_device_and_gains_by_it(pictures):
     view, truth = view_of(Random(), pictures, threat="black_box", images=100)
     observed, attack = Observed.of(view), replace(BRIEF, trial=Decoder(16, 1, cycle=60, doublings=0, batch=16))
 
-    def error(encoder, doubt):
-        inverter = attack.trial.trained(pretended(view, observed, encoder, doubt), 0)
+    def error(encoder, distrust):
+        inverter = attack.trial.trained(made_up(view, observed, encoder, distrust), 0)
         return (inverter.invert(view.targets) - truth.pixels()).square().mean().item()
 
-    assert attack.doubt(view, observed, Random(), 0) == 0
+    assert attack.distrust(view, observed, Random(), 0) == 0
     wrong = Random(off=0.2)
-    chosen = attack.doubt(view, observed, wrong, 0)
+    chosen = attack.distrust(view, observed, wrong, 0)
     assert chosen > 0 and error(wrong, chosen) < 0.8 * error(wrong, 0.0)
 
 
-def test_doubt_adds_to_the_noise_in_units_of_a_channels_deviation(pictures):
+def test_distrust_adds_to_the_noise_in_units_of_a_channels_deviation(pictures):
     view, _ = view_of(Random(), pictures, Noise(0.3), threat="black_box")
     observed = Observed.of(view)
     expected = (observed.noise**2 + (0.5 * view.targets.std((0, 2, 3), correction=0))[:, None, None] ** 2).sqrt()
-    torch.testing.assert_close(pretended(view, observed, Random(), 0.5).oracle.noise, expected)
-    torch.testing.assert_close(pretended(view, observed, Random(), 0.0).oracle.noise, observed.noise)
+    torch.testing.assert_close(made_up(view, observed, Random(), 0.5).oracle.noise, expected)
+    torch.testing.assert_close(made_up(view, observed, Random(), 0.0).oracle.noise, observed.noise)
 
 
 def test_a_split_with_a_flat_latent_is_attacked_too(pictures):

@@ -21,7 +21,7 @@ def test_a_constant_encoder_leaves_the_mean_image(pictures):
     found, _, _ = attack_with(replace(Untrained().brief(), steps=5), Nothing(), pictures)
     mean = pictures.public.pixels().mean(0).expand_as(found.images)
     torch.testing.assert_close(found.images, mean)
-    assert not found.warnings
+    assert not found.flags
 
 
 def test_noise_that_drowns_the_latent_leaves_the_mean_image(pictures):
@@ -57,9 +57,9 @@ def test_the_average_follows_the_generators_slowly(pictures):
 
 def test_stops_where_public_images_are_best_and_says_when_that_is_the_end(pictures):
     noisy, _, _ = attack_with(replace(Untrained().brief(), steps=150, tuning=8), Pixels(), pictures, Noise(0.5))
-    assert not noisy.warnings and min(noisy.curve) < 0.5 * noisy.curve[0]
+    assert not noisy.flags and min(noisy.curve) < 0.5 * noisy.curve[0]
     short, _, _ = attack_with(replace(Untrained().brief(), steps=10), Pixels(), pictures)
-    assert "more steps" in short.warnings[0]
+    assert "more steps" in short.flags[0]
 
 
 def test_needs_the_weights(pictures):

@@ -16,7 +16,7 @@ from attcem.assess.evaluators import evaluator_for
 from attcem.assess.finished import Finished
 from attcem.assess.promises import promises
 from attcem.assess.stages import stages
-from attcem.attacks import ATTACKS, BASELINES, PROBES, Attack, Reconstruction, probe_linear
+from attcem.attacks import ATTACKS, BASELINES, PROBES, Attack, Reconstruction, regression
 from attcem.config import AuditConfig, ClientsConfig, DataConfig, Experiment, ModelConfig, TrainConfig
 from attcem.data import Data
 from attcem.defences import DEFENCES, Defence, Noise, Undefended, create_defence
@@ -25,7 +25,7 @@ from attcem.models import Split, split
 from attcem.threat import build_view
 from attcem.train import fit, fit_clients, loop
 from attcem.train.honesty import surrogate_only
-from attcem.types import Images, View
+from attcem.types import Images, View, Workbook
 from tests.conftest import shrink
 from tests.elsewhere.stand_in import ELSEWHERE, NAME, elsewhere
 
@@ -104,7 +104,7 @@ def test_every_attack_works_where_the_latents_lie(name, few):
 
 @pytest.mark.parametrize("name", PROBES)
 def test_every_probe_works_where_the_latents_lie(name, few, monkeypatch):
-    monkeypatch.setattr(probe_linear, "ROWS", 64)
+    monkeypatch.setattr(regression, "ROWS", 64)
     view, truth = view_of(few)
     probe = shortened(PROBES[name])
     answers = probe(replace(view, gallery=truth))
@@ -123,9 +123,9 @@ def test_an_attack_goes_on_from_what_was_kept(few, tmp_path):
     kept = Finished(tmp_path, view, 0)
     kept.keep("medium", first, first(view))
     found = kept.find("medium", first)
-    view.notes.clear()
-    first.recall(view, found)
-    assert replace(second, start=first)(view).images.device == ELSEWHERE
+    again = replace(view, workbook=Workbook())
+    first.recall(again, found)
+    assert replace(second, start=first)(again).images.device == ELSEWHERE
 
 
 def test_a_run_is_trained_audited_and_explained_elsewhere_and_then_opened_here(few, tmp_path):

@@ -143,7 +143,7 @@ def explanations(folder: Path) -> None:
 
 def kept_attack(folder: Path) -> None:
     found = kept_in(folder).find("linear", Linear())
-    assert found is None or (found.images.ndim == 4 and all(isinstance(word, str) for word in found.warnings))
+    assert found is None or (found.images.ndim == 4 and all(isinstance(word, str) for word in found.flags))
 
 
 def swept(folder: Path) -> None:

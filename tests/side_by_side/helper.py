@@ -11,6 +11,7 @@ import torch
 
 from attcem.attacks import ATTACKS, SUITES, Attack, Reconstruction, Suite
 from attcem.attacks.decoder import Decoder
+from attcem.attacks.repeated import Repeated
 from attcem.config import AuditConfig
 from attcem.progress import say
 from attcem.side_by_side import help_out
@@ -38,7 +39,7 @@ BRIEF: dict[str, Attack] = {
     "decoder": Decoder(16, 1).brief(),
     "optimise_adam": ATTACKS["optimise_adam"].brief(),
     "another": Decoder(8, 1).brief(),
-    "noisy": Decoder(8, 1, repeats=4).brief(),
+    "noisy": Repeated(Decoder(8, 1), 4).brief(),
 }
 FATAL: dict[str, Attack] = {"grey": Grey("nothing"), "fatal": Grey("dies"), "another": BRIEF["another"]}
 FREE: dict[str, Attack] = {name: Grey(f"nothing {name}") for name in ("black", "grey", "white")}

@@ -27,7 +27,8 @@ from attcem.assess.share import take_part
 from attcem.assess.stages import stages
 from attcem.assess.suite import allowed, run_attacks, run_probes
 from attcem.attacks import BASELINES, SUITES, Attack, Reconstruction
-from attcem.attacks.checks import Evidence, adequacy_flags, curves
+from attcem.attacks.checks import Evidence, adequacy_flags
+from attcem.attacks.curves import curves
 from attcem.attacks.pairs import unchanging
 from attcem.config import GRANTS, AuditConfig, with_options
 from attcem.data import Data

@@ -17,8 +17,8 @@ from attcem.reading.arrays import read_arrays
 from attcem.reading.content import MEGABYTE
 from attcem.types import View
 
-LEARNT = "learnt/"
-"""Before the names of what an attack has learnt."""
+STATE = "learnt/"
+"""Before the names of what an attack can go on from."""
 KEPT = {"images": ("f", 4), "curve": ("f", 1), "warnings": ("U", 1), "gain": ("f", 0)}
 """Array → its kind and its number of axes."""
 LARGEST = 64_000 * MEGABYTE
@@ -58,10 +58,10 @@ class Finished:
         path = self.path(name, attack)
         if path is None:
             return
-        arrays: dict[str, Any] = {LEARNT + part: tensor.cpu().numpy() for part, tensor in found.learnt.items()} | {
+        arrays: dict[str, Any] = {STATE + part: tensor.cpu().numpy() for part, tensor in found.state.items()} | {
             "images": found.images.cpu().numpy(),
             "curve": np.array(found.curve, dtype=np.float64),
-            "warnings": np.array(found.warnings, dtype=np.str_),
+            "warnings": np.array(found.flags, dtype=np.str_),
             "gain": np.float64(np.nan if found.gain is None else found.gain),
         }
         with replacing(path) as file:
@@ -73,16 +73,16 @@ def reconstruction(arrays: dict[str, np.ndarray]) -> Reconstruction:
     for name, (kind, axes) in KEPT.items():
         if name not in arrays or arrays[name].dtype.kind != kind or arrays[name].ndim != axes:
             raise ValueError(f"{name} is missing, or no array of {axes} axes of kind {kind!r}")
-    learnt = {name.removeprefix(LEARNT): values for name, values in arrays.items() if name.startswith(LEARNT)}
-    if any(values.dtype.kind not in "fiub" for values in learnt.values()):
-        raise ValueError("what was learnt is not numbers")
+    state = {name.removeprefix(STATE): values for name, values in arrays.items() if name.startswith(STATE)}
+    if any(values.dtype.kind not in "fiub" for values in state.values()):
+        raise ValueError("what the attack goes on from is not numbers")
     gain = arrays["gain"].item()
     return Reconstruction(
         torch.from_numpy(arrays["images"]),
         arrays["curve"].tolist(),
         arrays["warnings"].tolist(),
         None if np.isnan(gain) else gain,
-        {name: torch.from_numpy(values) for name, values in learnt.items()},
+        {name: torch.from_numpy(values) for name, values in state.items()},
     )
 
 

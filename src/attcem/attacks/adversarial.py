@@ -11,10 +11,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attcem.attacks.base import Attack, Reconstruction
-from attcem.attacks.decoder import Decoder
+from attcem.attacks.base import Attack, Reconstruction, seeded
+from attcem.attacks.decoder import Decoder, DecoderAttack
 from attcem.attacks.inversion import Inversion, snapshot
-from attcem.attacks.pairs import observed
 from attcem.progress import bar, say
 from attcem.types import View
 
@@ -30,7 +29,7 @@ class AdversarialDecoder(Attack):
     shows the mean of all images that fit, which is blurred; this one shows a likely image near that mean.
     """
 
-    start: Decoder = field(default_factory=lambda: Decoder(64, 4))
+    start: DecoderAttack = field(default_factory=lambda: Decoder(64, 4))
     allowance: float = 0.05
     """Share of the start's validation loss that it may give up; it also sets the weight of the critic's word."""
     critic_steps: int = 1
@@ -44,8 +43,9 @@ class AdversarialDecoder(Attack):
     @property
     def about(self) -> str:
         """One line for `attcem list`."""
+        size = self.start.decoder
         return (
-            f"Fine-tunes a decoder of {self.start.blocks} residual blocks of {self.start.channels} channels against "
+            f"Fine-tunes a decoder of {size.blocks} residual blocks of {size.channels} channels against "
             f"a Wasserstein critic, for sharper pictures at up to {self.allowance:.0%} more loss."
         )
 
@@ -55,12 +55,7 @@ class AdversarialDecoder(Attack):
         return self.start.needs
 
     @property
-    def observations(self) -> int:
-        """What its start needs."""
-        return self.start.observations
-
-    @property
-    def builds_on(self) -> Decoder:
+    def builds_on(self) -> DecoderAttack:
         """Its start."""
         return self.start
 
@@ -72,15 +67,13 @@ class AdversarialDecoder(Attack):
     def __call__(self, view: View, *, seed: int = 0, progress: bool = False) -> Reconstruction:
         """Train or find the start, fine-tune a copy of it, invert the targets."""
         start = self.start.trained(view, seed, progress)
-        with torch.random.fork_rng():
-            torch.manual_seed(seed)
+        with seeded(seed):
             tuned, curve = self.tune(start, progress)
-        seen = observed(view, self.start.repeats, seed)
-        return Reconstruction(tuned.invert(seen), curve, start.doubts, start.gain)
+        return Reconstruction(tuned.invert(view.targets), curve, start.flags, start.gain)
 
     def brief(self) -> AdversarialDecoder:
         """A small start, a few steps."""
-        return replace(self, start=replace(self.start, channels=16, blocks=1).brief(), steps=20)
+        return replace(self, start=replace(self.start.first, channels=16, blocks=1).brief(), steps=20)
 
     def tune(self, start: Inversion, progress: bool = False) -> tuple[Inversion, list[float]]:
         """A fine-tuned copy of a trained inverter, and its validation losses.
@@ -95,7 +88,7 @@ class AdversarialDecoder(Attack):
         most = (1 + self.allowance) * curve[0]
         weight = critic_weight(self.allowance * curve[0], tuned.held_out[0].numel())
         kept, every = snapshot(tuned.network), max(1, self.steps // CHECKS)
-        epochs = (tuned.pairs.epoch(number, self.batch, self.start.repeats) for number in count(tuned.epochs))
+        epochs = (tuned.pairs.epoch(number, self.batch) for number in count(tuned.epochs))
         data = chain.from_iterable(epochs)
         with bar("adversarial decoder", self.steps, unit_size=self.batch, shown=progress) as show:
             for step in range(1, self.steps + 1):
@@ -104,11 +97,11 @@ class AdversarialDecoder(Attack):
                 for _ in range(self.critic_steps):
                     released, x = next(data)
                     with torch.no_grad():
-                        guess = tuned.guess(released)
+                        guess = tuned.network(released)
                     loss = critic(guess).mean() - critic(x).mean() + self.penalty * steepness(critic, guess, x)
                     update(its, loss)
                 released, x = next(data)
-                guess = tuned.guess(released)
+                guess = tuned.network(released)
                 update(mine, tuned.loss(guess, x) - weight * critic(guess).mean())
                 if step == self.steps or step % every == 0:
                     curve.append(tuned.validate())

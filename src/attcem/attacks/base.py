@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -19,20 +22,25 @@ QUERY, WHITE_BOX = frozenset({"public", "queries"}), frozenset({"public", "queri
 class Reconstruction:
     """Guessed images in [0,1] of the first targets, all of them or as many as the attack can afford.
 
-    `curve` is the attacker's own validation loss, `warnings` its doubts about itself, `gain` the share of its error
-    that one more doubling of its effort might take off: what the last one did, or None if it cannot tell. `learnt` is
+    `curve` is the attacker's own validation loss, `flags` say why it may be too weak, `gain` is the share of its error
+    that one more doubling of its effort might take off: what the last one did, or None if it cannot tell. `state` is
     what the attack, or one that builds on it, can go on from after an interruption.
     """
 
     images: Float[Tensor, "n c h w"]
     curve: list[float] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
+    flags: list[str] = field(default_factory=list)
     gain: float | None = None
-    learnt: dict[str, Tensor] = field(default_factory=dict, repr=False)
+    state: dict[str, Tensor] = field(default_factory=dict, repr=False)
 
 
 class Attack(ABC):
     """An attack holds its settings and nothing about the victim; its guess depends on the view and the seed only."""
+
+    @property
+    def about(self) -> str:
+        """One line for `attcem list`."""
+        return (inspect.getdoc(type(self)) or type(self).__name__).partition("\n")[0]
 
     @property
     def needs(self) -> frozenset[str]:
@@ -46,7 +54,7 @@ class Attack(ABC):
 
     @property
     def builds_on(self) -> Attack:
-        """The attack whose work it goes on with, noted in the view; itself if it starts afresh."""
+        """The attack whose work it goes on with, found in the workbook; itself if it starts afresh."""
         return self
 
     @property
@@ -59,8 +67,8 @@ class Attack(ABC):
         """Reconstruct the images behind `view.targets`."""
 
     def recall(self, view: View, found: Reconstruction, *, seed: int = 0) -> None:
-        """Note what it found before, for attacks that build on it."""
-        view.notes["found", self, seed] = found
+        """Put what it found before into the workbook, for attacks that build on it."""
+        view.workbook.remember(self, seed, found)
 
     def brief(self) -> Attack:
         """The same attack with an effort of seconds: enough against a device that hides nothing."""
@@ -86,6 +94,14 @@ class Probe(ABC):
     @abstractmethod
     def chance(self, truth: Images, gallery: Images, public: Images) -> Mapping[str, float]:
         """The same metrics for who guesses without looking at the latents."""
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Random numbers from this seed; whoever draws afterwards draws as if nothing had been drawn."""
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        yield
 
 
 def noise_variance(first: Released, second: Released) -> Float[Tensor, "*latent"]:

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attcem.attacks.base import Attack, Reconstruction
-from attcem.attacks.decoder import Decoder
+from attcem.attacks.decoder import sizes
 
 LITTLE = 0.01
 """Share of the worst case that attacks which were cut short may still take off it, before that is said."""
@@ -44,24 +44,24 @@ class Evidence:
 
 
 def cut_short(seen: Evidence) -> list[str]:
-    """Attacks that doubt themselves, most often because their own loss was still falling, where it may matter.
+    """Attacks that flag themselves, most often because their own loss was still falling, where it may matter.
 
     It may if doubling their effort, should that gain what the last doubling did, would lower the worst case; those that
     add less to this than the average attack are not named. An attack that cannot tell its gain is always heard.
     """
-    doubtful = {name: seen.guesses[name] for name in seen.suite if seen.guesses[name].warnings}
-    shares = hoped(seen, {name: guess.gain for name, guess in doubtful.items() if guess.gain is not None})
+    flagged = {name: seen.guesses[name] for name in seen.suite if seen.guesses[name].flags}
+    shares = expected_falls(seen, {name: guess.gain for name, guess in flagged.items() if guess.gain is not None})
     total = sum(shares.values())
     flags: dict[str, list[str]] = {}
-    for name, guess in doubtful.items():
+    for name, guess in flagged.items():
         matters = total > LITTLE and shares.get(name, 0.0) * len(shares) >= total
         words = f" (about {total:.0%} off the worst-case MSE if doubling gains as much again)" * matters
-        for warning in guess.warnings if matters or guess.gain is None else []:
-            flags.setdefault(warning + words, []).append(name)
-    return [f"{', '.join(names)}: {warning}" for warning, names in flags.items()]
+        for flag in guess.flags if matters or guess.gain is None else []:
+            flags.setdefault(flag + words, []).append(name)
+    return [f"{', '.join(names)}: {flag}" for flag, names in flags.items()]
 
 
-def hoped(seen: Evidence, gains: Mapping[str, float]) -> dict[str, float]:
+def expected_falls(seen: Evidence, gains: Mapping[str, float]) -> dict[str, float]:
     """What each attack would take off the worst case, as shares of it, if all its errors fell by its gain."""
     names = seen.once()
     now = torch.stack([seen.errors[name] for name in names])
@@ -95,28 +95,24 @@ def useless_on_undefended(seen: Evidence) -> list[str]:
 
 def larger_is_better(seen: Evidence) -> list[str]:
     """The largest decoder still gains: a larger one may gain more."""
-    plain = {
-        name: attack.channels**2 * attack.blocks
-        for name, attack in seen.suite.items()
-        if isinstance(attack, Decoder) and attack.plain
-    }
-    if len(plain) < 2:
+    decoders = sizes(seen.suite)
+    if len(decoders) < 2:
         return []
-    *smaller, largest = sorted(plain, key=plain.__getitem__)
+    *smaller, largest = sorted(decoders, key=lambda name: decoders[name].weights)
     gain = 1 - seen.mean(largest) / seen.best(smaller)
     return [f"{largest} beats every smaller decoder by {gain:.0%}: a still larger one may find more"] * (gain > 0.05)
 
 
-def has_not_learnt(seen: Evidence) -> list[str]:
-    """A decoder that is no better than the linear guess it began with, where another one is."""
+def stuck_at_linear(seen: Evidence) -> list[str]:
+    """A decoder that is no better than the linear guess, where another one is."""
     if "linear" not in seen.suite:
         return []
     begun = seen.mean("linear")
-    plain = [name for name, attack in seen.suite.items() if isinstance(attack, Decoder) and attack.plain]
-    if not plain or seen.best(plain) > 0.95 * begun:
+    decoders = list(sizes(seen.suite))
+    if not decoders or seen.best(decoders) > 0.95 * begun:
         return []
-    stuck = [name for name in plain if seen.mean(name) > 0.99 * begun]
-    return [f"{name}: no better than the linear guess (MSE {begun:.4f}), so it has not learnt" for name in stuck]
+    stuck = [name for name in decoders if seen.mean(name) > 0.99 * begun]
+    return [f"{name}: no better than the linear guess (MSE {begun:.4f}), it learned too little" for name in stuck]
 
 
 def masked_gradients(seen: Evidence) -> list[str]:
@@ -156,7 +152,7 @@ CHECKS: tuple[Callable[[Evidence], list[str]], ...] = (
     failed,
     useless_on_undefended,
     larger_is_better,
-    has_not_learnt,
+    stuck_at_linear,
     masked_gradients,
     blind_is_better,
     not_random,
@@ -167,21 +163,3 @@ CHECKS: tuple[Callable[[Evidence], list[str]], ...] = (
 def adequacy_flags(seen: Evidence) -> list[str]:
     """Sentences for the top of the report; none if there is nothing to doubt."""
     return [flag for check in CHECKS for flag in check(seen)]
-
-
-def curves(suite: Mapping[str, Attack], mean: Callable[[str], float]) -> dict[str, dict[str, float]]:
-    """MSE against how often an image was sent, and against how many public images the attacker owns."""
-    decoders = {name: attack for name, attack in suite.items() if isinstance(attack, Decoder)}
-    found = {option: curve(decoders, option, mean) for option in ("repeats", "pairs")}
-    return {option: points for option, points in found.items() if len(points) > 1}
-
-
-def curve(decoders: Mapping[str, Decoder], option: str, mean: Callable[[str], float]) -> dict[str, float]:
-    """The decoders that differ in one option, and the plain one of their size."""
-    usual = getattr(Decoder(1, 1), option)
-    sizes = {(a.channels, a.blocks) for a in decoders.values() if getattr(a, option) != usual}
-    return {
-        str(getattr(attack, option) or "all"): mean(name)
-        for name, attack in decoders.items()
-        if getattr(attack, option) != usual or (attack.plain and (attack.channels, attack.blocks) in sizes)
-    }

@@ -1,66 +1,64 @@
-"""What the cloud's word on a latent says of the picture, before anything else is read from it."""
+"""A decoder that also reads what the cloud says of the class, and adds to the public mean of that class."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attcem.attacks.inverter import Cells, Inverter
+from attcem.attacks.decoder import Grown
+from attcem.attacks.inversion import Inversion, solve
+from attcem.attacks.inverter import Inverter
 from attcem.types import Images, Released
 
 
-class ClassAware(nn.Module):
-    """An inverter of how a picture differs from its class: Σ_k p_k r_k + inverter(z).
+@dataclass(frozen=True)
+class ClassAware(Grown):
+    """Inverts how a picture differs from its class, which the cloud's logits tell."""
 
-    p are the cloud's probabilities for the latent z, r_k begins as the public mean of class k less that of all, and is
+    @property
+    def words(self) -> list[str]:
+        """Those of its start, and the logits."""
+        return [*self.start.words, "the cloud's logits and class means"]
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The cloud half, whose logits are read."""
+        return self.start.needs | {"labels", "logits"}
+
+    def network(self, training: Inversion, before: Inverter | None) -> Inverter:
+        """Add the class means, and solve the linear guess anew for what they leave."""
+        assert before is not None, "it grows from its start"
+        cloud, targets = training.view.cloud, training.view.targets
+        if cloud is None:
+            raise ValueError("a class-aware decoder reads the cloud's logits: give the view its cloud")
+        residuals = class_residuals(training.own, classes=cloud(targets[:1]).shape[1])
+        before.terms.append(ClassMeans(lambda z: cloud(z), residuals.to(training.device)))
+        solve(before, *training.first_pairs())
+        return before
+
+
+class ClassMeans(nn.Module):
+    """By how much pictures differ from the mean image, as far as their classes tell: Σ_k p_k r_k.
+
+    p are the cloud's probabilities for the latent, r_k begins as the public mean of class k less that of all, and is
     trained with the inverter. Logits as further planes of the latent were tried: they keep it from learning.
     """
 
     def __init__(
-        self,
-        inverter: Inverter,
-        cloud: Callable[[Released], Float[Tensor, "b classes"]],
-        residuals: Float[Tensor, "classes c h w"],
+        self, cloud: Callable[[Released], Float[Tensor, "b classes"]], residuals: Float[Tensor, "classes c h w"]
     ) -> None:
         super().__init__()
-        self.inverter, self.cloud = inverter, cloud
-        self.residuals = nn.Parameter(residuals)
+        self.cloud, self.residuals = cloud, nn.Parameter(residuals)
 
-    def deepen(self, blocks: int, *, attention: bool = False) -> None:
-        """Deepen the inverter."""
-        self.inverter.deepen(blocks, attention=attention)
-
-    def read(self, grid: Cells) -> None:
-        """Let the inverter look at another grid."""
-        self.inverter.read(grid)
-
-    @property
-    def grid(self) -> Cells:
-        """What the inverter looks at."""
-        return self.inverter.grid
-
-    def solved(self) -> Iterator[nn.Parameter]:
-        """What starts solved: the inverter's linear part, and the residuals."""
-        yield from self.inverter.solved()
-        yield self.residuals
-
-    @torch.no_grad()
-    def solve_linear(self, pairs: Iterable[tuple[Tensor, Tensor]]) -> None:
-        """Solve the inverter for what the classes leave."""
-        self.inverter.solve_linear((released, x - self.by_class(released)) for released, x in pairs)
-
-    def by_class(self, released: Released) -> Float[Tensor, "b c h w"]:
-        """By how much the pictures of these latents differ from the mean image, as far as their classes tell."""
+    def forward(self, released: Released) -> Float[Tensor, "b c h w"]:
+        """What to add to the mean image."""
         with torch.no_grad():
             probable = self.cloud(released).softmax(1)
         return torch.einsum("bk,kchw->bchw", probable, self.residuals)
-
-    def forward(self, released: Released) -> Float[Tensor, "b c h w"]:
-        """The guessed images, not clamped."""
-        return self.inverter(released) + self.by_class(released)
 
 
 def class_residuals(images: Images, classes: int) -> Float[Tensor, "classes c h w"]:

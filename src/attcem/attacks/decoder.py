@@ -3,135 +3,98 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
-import torch
-
-from attcem.attacks.base import Attack, Reconstruction
-from attcem.attacks.inversion import Inversion, Settings
-from attcem.attacks.pairs import observed, unchanging
+from attcem.attacks.base import QUERY, Attack, Reconstruction, seeded
+from attcem.attacks.inversion import Inversion, Recipe, solve
+from attcem.attacks.inverter import Inverter
 from attcem.progress import say
 from attcem.types import View
 
 
-@dataclass(frozen=True)
-class Decoder(Settings, Attack):
+@dataclass(frozen=True, kw_only=True)
+class DecoderAttack(Recipe, Attack):
     """Trains an inverter on freshly released latents of public images until doubling the effort gains nothing.
 
     Training runs in cycles, each twice as long as the last and each ending at learning rate 0. When a cycle lowers the
     attacker's own validation loss by less than `tolerance`, the loss has plateaued. `doublings` caps the effort: if
     the last cycle allowed still gained more than that, the attack says so.
 
-    With a `start` it goes on from what that one has learnt, in a network at least as deep, or by another loss: in a
-    fraction of the steps it is where it would be, and further blocks add to a guess that is already good.
+    With a `start` it goes on from the weights of that one, in a network that grows from its network: in a fraction of
+    the steps it is where it would be, and what is new adds to a guess that is already good.
     """
 
     cycle: int = 600
     """Steps of the first cycle."""
     doublings: int = 5
     tolerance: float = 0.02
-    start: Decoder | None = None
+    start: DecoderAttack | None = None
     """Trained first, or found trained."""
 
-    def __post_init__(self) -> None:
-        if self.feedback and self.start is None:
-            raise ValueError("a decoder asks the device about the guess of its start: give it one")
-        if self.start is not None and not self.contains(self.start):
-            raise ValueError("a decoder goes on from one that saw the same, as wide and no deeper: mend its start")
+    @property
+    @abstractmethod
+    def decoder(self) -> Decoder:
+        """The decoder that says how wide and deep the network is."""
 
-    def contains(self, other: Decoder) -> bool:
-        """Whether its network is the other's and possibly more, and learns from the same."""
-        same, more = ("channels", "repeats", "pairs", "shifted"), ("blocks", "attention", "class_aware", "feedback")
-        alike = all(getattr(self, field) == getattr(other, field) for field in same)
-        return alike and all(getattr(self, field) >= getattr(other, field) for field in more)
+    @property
+    @abstractmethod
+    def words(self) -> list[str]:
+        """What it does, for `attcem list`."""
 
     @property
     def about(self) -> str:
         """One line for `attcem list`."""
-        words = [f"Inverts latents with {self.blocks} residual blocks of {self.channels} channels"]
-        words += ["attention between cells"] * self.attention + ["a loss of MSE and SSIM"] * (self.loss == "mse_ssim")
-        words += ["the cloud's logits and class means"] * self.class_aware
-        words += ["the device's answer to its first guess"] * self.feedback
-        words += [f"{self.repeats} sends of every image"] * (self.repeats > 1)
-        words += [] if self.pairs is None else [f"only {self.pairs:,} public images"]
-        words += ["public images of half of the classes"] * self.shifted
-        words += [] if self.start is None else [f"from what {self.start.blocks} blocks have learnt"]
-        return f"{', '.join(words)}; trained on fresh queries until doubling the effort gains nothing."
+        return f"{', '.join(self.words)}; trained on fresh queries until doubling the effort gains nothing."
 
     @property
     def needs(self) -> frozenset[str]:
-        """Queries, and the cloud half where its logits are read."""
-        return super().needs | (frozenset({"labels", "logits"}) if self.class_aware else frozenset())
-
-    @property
-    def plain(self) -> bool:
-        """Whether only its size tells it from others."""
-        return self == replace(
-            self, loss="mse", class_aware=False, feedback=False, repeats=1, pairs=None, shifted=False
-        )
+        """What its start needs, or queries."""
+        return QUERY if self.start is None else self.start.needs
 
     @property
     def effort(self) -> float:
-        """Grows with the weights of its blocks, more if guesses are sent to the device."""
-        pictures = self.batch * self.most_steps * (1 + 0.6 * self.feedback)
-        return pictures * (0.4 + self.channels**2 * self.blocks / 25_000)
+        """Grows with the weights of its blocks; most steps are its own, without those of its start."""
+        most_steps = self.cycle * (2 ** (self.doublings + 1) - 1)
+        return self.batch * most_steps * (0.4 + self.decoder.weights / 25_000)
 
     @property
-    def most_steps(self) -> int:
-        """Its own, without those of its start, if no cycle finds a plateau."""
-        return self.cycle * (2 ** (self.doublings + 1) - 1)
-
-    @property
-    def builds_on(self) -> Decoder:
+    def builds_on(self) -> DecoderAttack:
         """Its start, if it has one."""
         return self.start or self
 
     @property
     def first(self) -> Decoder:
         """The one that began afresh, at the beginning of its starts."""
-        return self if self.start is None else self.start.first
-
-    @property
-    def observations(self) -> int:
-        """As many as it averages."""
-        return self.repeats
+        return self.decoder if self.start is None else self.start.first
 
     def __call__(self, view: View, *, seed: int = 0, progress: bool = False) -> Reconstruction:
         """Train on public images, keep the best validated weights, invert the targets."""
         training = self.trained(view, seed, progress)
-        seen = observed(view, self.repeats, seed)
-        with torch.random.fork_rng():
-            torch.manual_seed(seed)
-            images = training.invert(seen)
-        return Reconstruction(images, training.curve, training.doubts, training.gain, training.learnt)
+        with seeded(seed):
+            images = training.invert(view.targets)
+        return Reconstruction(images, training.curve, training.flags, training.gain, training.state)
 
-    def brief(self) -> Decoder:
+    def brief(self) -> DecoderAttack:
         """Two cycles of a few small steps, from the first of its starts."""
         start = None if self.start is None else self.first.brief()
         return replace(self, cycle=8, doublings=1, batch=min(16, self.batch), start=start)
 
     def trained(self, view: View, seed: int = 0, progress: bool = False) -> Inversion:
-        """The trained inverter, found in the attacker's notes if it was trained before.
+        """The trained inverter, found in the workbook if it was trained before."""
+        return view.workbook.model(self, seed, lambda: self.train_on(view, seed, progress))
 
-        The average of sends that are all the same is one of them, and so is what there is to learn.
-        """
-        if self.repeats > 1 and unchanging(view):
-            return self.of_one_send().trained(view, seed, progress)
-        if (self, seed) not in view.notes:
-            with torch.random.fork_rng():
-                torch.manual_seed(seed)
-                before = None if self.start is None else self.start.trained(view, seed, progress)
-                training, found = Inversion(self, view, seed, before), view.notes.get(("found", self, seed))
-                view.notes[self, seed] = training.restored(found) if found else self.train(training, progress)
-        return view.notes[self, seed]
-
-    def of_one_send(self) -> Decoder:
-        """The same without averages."""
-        return replace(self, repeats=1, start=self.start and self.start.of_one_send())
+    def train_on(self, view: View, seed: int, progress: bool) -> Inversion:
+        """Train from the start, or stand where training stood before an interruption."""
+        with seeded(seed):
+            before = None if self.start is None else self.start.trained(view, seed, progress)
+            training, found = Inversion(self, view, seed, before), view.workbook.found(self, seed)
+            return training.restored(found) if found else self.train(training, progress)
 
     def train(self, training: Inversion, progress: bool) -> Inversion:
         """Cycles of doubling length, until one gains nothing or the effort is spent."""
-        title, before = f"decoder {self.channels}×{self.blocks}", math.inf
+        title, before = f"decoder {self.decoder.channels}×{self.decoder.blocks}", math.inf
         for doubling in range(self.doublings + 1):
             cycle = training.run_cycle if doubling or self.start else training.first_cycle
             reached = cycle(self.cycle * 2**doubling, title, progress)
@@ -142,3 +105,77 @@ class Decoder(Settings, Attack):
                 break
             before = reached
         return training
+
+
+@dataclass(frozen=True)
+class Decoder(DecoderAttack):
+    """Inverts latents with residual blocks of convolutions, deeper than its start if it has one."""
+
+    channels: int
+    blocks: int
+    attention: bool = False
+    """Cells also look at each other, half-way through the blocks, or behind those of its start."""
+
+    def __post_init__(self) -> None:
+        if self.start is None:
+            return
+        its = self.start.decoder
+        if its.channels != self.channels or its.blocks > self.blocks or its.attention > self.attention:
+            raise ValueError(
+                f"a decoder of {self.channels} channels and {self.blocks} blocks cannot start from one of "
+                f"{its.channels} and {its.blocks}: choose a start that is as wide, no deeper, and without attention "
+                "unless this one has it"
+            )
+
+    @property
+    def decoder(self) -> Decoder:
+        """Itself."""
+        return self
+
+    @property
+    def weights(self) -> int:
+        """In proportion to the weights of its blocks."""
+        return self.channels**2 * self.blocks
+
+    @property
+    def words(self) -> list[str]:
+        """Its size, what else its network has, and where it starts."""
+        words = [f"Inverts latents with {self.blocks} residual blocks of {self.channels} channels"]
+        words += ["attention between cells"] * self.attention + ["a loss of MSE and SSIM"] * (self.loss == "mse_ssim")
+        return words + ([] if self.start is None else [f"from a trained one of {self.start.decoder.blocks} blocks"])
+
+    @property
+    def only_size_differs(self) -> bool:
+        """Whether only its size tells it from other decoders."""
+        start = self.start
+        return self.loss == "mse" and (start is None or (isinstance(start, Decoder) and start.only_size_differs))
+
+    def network(self, training: Inversion, before: Inverter | None) -> Inverter:
+        """A new inverter that starts as the best linear guess, or a deeper one that starts as the guess before."""
+        if before is None:
+            released, x = training.first_pairs()
+            mean = training.own.mean().to(training.device)
+            new = Inverter(released, mean, self.channels, self.blocks, attention=self.attention).to(training.device)
+            solve(new, released, x)
+            return new
+        its = (self.start or self).decoder
+        before.deepen(self.blocks - its.blocks, attention=self.attention and not its.attention)
+        return before
+
+
+@dataclass(frozen=True)
+class Grown(DecoderAttack):
+    """A wrapper around a decoder: goes on from it with a network that also reads something new."""
+
+    start: DecoderAttack = field()
+
+    @property
+    def decoder(self) -> Decoder:
+        """As wide and deep as its start."""
+        return self.start.decoder
+
+
+def sizes(suite: Mapping[str, Attack]) -> dict[str, Decoder]:
+    """The decoders that differ in nothing but their size."""
+    decoders = {name: attack for name, attack in suite.items() if isinstance(attack, Decoder)}
+    return {name: decoder for name, decoder in decoders.items() if decoder.only_size_differs}

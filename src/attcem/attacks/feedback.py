@@ -1,19 +1,54 @@
-"""What the device answers to a guess: by how much it would have sent something else."""
+"""A decoder that sends its first guess to the device, and reads by how much the answer differs from what was sent."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attcem.attacks.inverter import Cells, Grid
+from attcem.attacks.decoder import Grown
+from attcem.attacks.flat_grid import grid_of
+from attcem.attacks.grid import Cells, Grid
+from attcem.attacks.inversion import Inversion
+from attcem.attacks.inverter import Inverter
+from attcem.attacks.pairs import unchanging
 from attcem.types import Released
 
+ANSWERS = 4
+"""Queries with the same guess, averaged, where the device does not always send the same."""
 
-class Feedback(Cells):
-    """A grid that also shows what the device sends less what it would send for a trained inverter's guess.
+
+@dataclass(frozen=True)
+class Feedback(Grown):
+    """Sends the guess of its start to the device, and reads what the answer differs by."""
+
+    @property
+    def words(self) -> list[str]:
+        """Those of its start, and the answer."""
+        return [*self.start.words, "the device's answer to its first guess"]
+
+    @property
+    def effort(self) -> float:
+        """Every guess goes to the device as well."""
+        return 1.6 * super().effort
+
+    def network(self, training: Inversion, before: Inverter | None) -> Inverter:
+        """Let the start's network also read the answers to its own guesses, unless it does already."""
+        assert before is not None, "it grows from its start"
+        if isinstance(before.grid, Grid):
+            oracle, answers = training.pairs.oracle, 1 if unchanging(training.view) else ANSWERS
+            latents, images = training.first_pairs()
+            size, guess = images.shape[-2:], copy.deepcopy(before)
+            before.read(AnsweredGrid(before.grid, guess, lambda x: oracle(x, answers), latents, *size))
+        return before
+
+
+class AnsweredGrid(Cells):
+    """A grid that also shows what the device sent less what it would send for a trained inverter's guess.
 
     An inverter has to know what the encoder makes of every picture. Here it is told for one that is close to the
     wanted one, and has only to learn which small change accounts for the small difference that is left.
@@ -31,7 +66,7 @@ class Feedback(Cells):
         super().__init__()
         self.grid, self.guess, self.ask = grid, guess.requires_grad_(False), ask
         left = torch.cat([self.difference(part) for part in latents.split(256)])
-        self.differences = Grid(left, height, width, grid.channels, squashed=False)
+        self.differences = grid_of(left, height, width, grid.channels, squashed=False)
         self.channels = grid.channels + self.differences.channels
         self.size, self.covers = grid.size, grid.covers
 

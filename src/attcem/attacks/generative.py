@@ -9,13 +9,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attcem.attacks.base import WHITE_BOX, Attack, Reconstruction
-from attcem.attacks.decoder import Decoder
+from attcem.attacks.base import WHITE_BOX, Attack, Reconstruction, seeded
+from attcem.attacks.decoder import Decoder, DecoderAttack
 from attcem.attacks.errors import ErrorSpectrum
 from attcem.attacks.image_model import VAE, Prior
 from attcem.attacks.match import Match
-from attcem.attacks.optimise import Problem, adam
-from attcem.attacks.pairs import hold_out, owned
+from attcem.attacks.pairs import hold_out
+from attcem.attacks.pixel_search import Problem, adam
 from attcem.progress import bar
 from attcem.types import Released, View
 
@@ -36,21 +36,18 @@ class Generative(Attack):
     mismatch the model leaves. On a few, c is tuned, and how far to go from the guess to what was found.
     """
 
+    needs = WHITE_BOX
+
     images: int = 32
     steps: int = 200
     tuning: int = 16
     """Public images to tune on."""
     lr: float = 0.05
     prior: Prior = field(default_factory=Prior)
-    start: Decoder = field(default_factory=lambda: Decoder(64, 4))
+    start: DecoderAttack = field(default_factory=lambda: Decoder(64, 4))
 
     @property
-    def needs(self) -> frozenset[str]:
-        """The device's weights and gradients."""
-        return WHITE_BOX
-
-    @property
-    def builds_on(self) -> Decoder:
+    def builds_on(self) -> DecoderAttack:
         """Its start."""
         return self.start
 
@@ -70,9 +67,8 @@ class Generative(Attack):
         """Train or find decoder and image model, tune on public images, search for the first targets."""
         if view.oracle is None or view.device is None:
             raise ValueError("this attack needs the device's weights: choose the threat model white_box")
-        with torch.random.fork_rng():
-            torch.manual_seed(seed)
-            own, held_out = hold_out(owned(view.public, self.start.pairs, self.start.shifted), seed)
+        with seeded(seed):
+            own, held_out = hold_out(view.public, seed)
             decoder = self.start.trained(view, seed, progress)
             model = self.prior.trained(view, own, seed, progress)
             x = held_out[:MEASURED].pixels().to(view.targets.device)
@@ -82,13 +78,13 @@ class Generative(Attack):
             weight, share, curve = search.tuned(*(part[: self.tuning] for part in known))
             guess, found = decoder.invert(view.targets[: self.images]), list[Tensor]()
             if not share:
-                return Reconstruction(guess, curve, decoder.doubts, decoder.gain)
+                return Reconstruction(guess, curve, decoder.flags, decoder.gain)
             with bar("generative", len(guess), shown=progress) as show:
                 for start, seen in zip(guess.split(TOGETHER), view.targets[: self.images].split(TOGETHER), strict=True):
                     found.append(search.refine(search.paint(start, seen), seen, weight))
                     show(sum(map(len, found)))
         images = (guess + share * (torch.cat(found) - guess)).clamp(0, 1)
-        return Reconstruction(images, curve, decoder.doubts, decoder.gain)
+        return Reconstruction(images, curve, decoder.flags, decoder.gain)
 
 
 class Search:

@@ -11,7 +11,9 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attcem.attacks.inverter import PATCH, Residual, Unfold, zeroed
+from attcem.attacks.base import seeded
+from attcem.attacks.grid import PATCH, Unfold
+from attcem.attacks.inverter import Residual, zeroed
 from attcem.data.loader import Loader
 from attcem.progress import bar
 from attcem.types import Images, View
@@ -82,7 +84,7 @@ def negative_bound(x: Tensor, painted: Tensor, centre: Tensor, spread: Tensor) -
 
 @dataclass(frozen=True)
 class Prior:
-    """An image model of the attacker's public images: a VAE, kept in its notes."""
+    """An image model of the attacker's public images: a VAE."""
 
     dimensions: int = 512
     channels: int = 32
@@ -91,13 +93,13 @@ class Prior:
     lr: float = 2e-3
 
     def trained(self, view: View, images: Images, seed: int, progress: bool = False) -> VAE:
-        """The trained model of these images, found in the attacker's notes if it was trained before."""
-        known = (self, len(images), seed)
-        if known not in view.notes:
-            with torch.random.fork_rng():
-                torch.manual_seed(seed)
-                view.notes[known] = self.train(images, view.targets.device, seed, progress)
-        return view.notes[known]
+        """The trained model of these images, found in the workbook if it was trained before."""
+
+        def train() -> VAE:
+            with seeded(seed):
+                return self.train(images, view.targets.device, seed, progress)
+
+        return view.workbook.model(self, seed, train)
 
     def train(self, images: Images, device: torch.device, seed: int, progress: bool) -> VAE:
         """From the linear start, while the learning rate falls to zero."""

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-PATCH = 4
-"""The inverter thinks on a grid of at most one cell per PATCH × PATCH pixels: wide and cheap, whatever the latent."""
-
+from attcem.attacks.flat_grid import grid_of
+from attcem.attacks.grid import Cells, Unfold
 
 MOST_FEATURES = 3000
 """Inputs of the linear guess for one cell; beyond that fewer neighbours are looked at."""
@@ -56,110 +55,6 @@ class CellAttention(nn.Module):
         return x + seen.transpose(1, 2).reshape(x.shape)
 
 
-def identity(z: Tensor) -> Tensor:
-    """Nothing to undo."""
-    return z
-
-
-def undo_sigmoid(z: Tensor) -> Tensor:
-    """Logits, as far as single precision tells them apart."""
-    return torch.logit(z, eps=1e-7)
-
-
-def undo_tanh(z: Tensor) -> Tensor:
-    """The same for values between -1 and 1."""
-    return undo_sigmoid((z + 1) / 2)
-
-
-def straighten(latents: Float[Tensor, " n *latent"]) -> Callable[[Tensor], Tensor]:
-    """What undoes the squashing that the observed range betrays: a saturated value still tells its pre-activation."""
-    low, high = latents.min(), latents.max()
-    if low >= 0 and 0.5 < high <= 1:
-        return undo_sigmoid
-    return undo_tanh if low >= -1 and 0.5 < high <= 1 else identity
-
-
-class Cells(nn.Module):
-    """What an inverter reads: a latent as a grid of cells, the same for every latent of a victim."""
-
-    channels: int
-    size: tuple[int, int]
-    covers: tuple[int, ...]
-    """The size in pixels of what the grid stands for."""
-
-
-class Grid(Cells):
-    """Lays a latent out on the inverter's grid, straightened and standardised as the attacker measured it.
-
-    A flat latent is projected; one finer than the grid is folded, space to depth, so nothing is lost. Folding may pad
-    the far edges, so that it covers more than the image.
-    """
-
-    mean: Tensor
-    std: Tensor
-
-    def __init__(
-        self,
-        latents: Float[Tensor, " n *latent"],
-        height: int,
-        width: int,
-        flat_channels: int,
-        *,
-        squashed: bool = True,
-    ) -> None:
-        super().__init__()
-        self.straighten = straighten(latents) if squashed else identity
-        both = self.both(latents)
-        # The mean is taken position by position: a deviation from the mean image is then linear in it.
-        self.register_buffer("mean", both.mean(0))
-        spread = (both - self.mean).square().mean([0, *range(2, both.ndim)], keepdim=True)[0].sqrt()
-        self.register_buffer("std", spread.clamp_min(1e-6))
-        coarsest = math.ceil(height / PATCH), math.ceil(width / PATCH)
-        shape = both.shape[1:]
-        if len(shape) == 3:
-            self.fold = max(1, math.ceil(shape[1] / coarsest[0]), math.ceil(shape[2] / coarsest[1]))
-            self.channels = shape[0] * self.fold**2
-            self.size = math.ceil(shape[1] / self.fold), math.ceil(shape[2] / self.fold)
-            self.covers = tuple(
-                round(pixels * cells * self.fold / side)
-                for pixels, cells, side in zip((height, width), self.size, shape[1:], strict=True)
-            )
-            self.project: nn.Module = nn.Identity()
-        else:
-            self.fold, self.channels, self.size, self.covers = 1, flat_channels, coarsest, (height, width)
-            cells = math.prod(coarsest)
-            self.project = nn.Sequential(
-                nn.Flatten(),
-                nn.Linear(math.prod(shape), flat_channels * cells),
-                nn.Unflatten(1, (flat_channels, *coarsest)),
-            )
-
-    def both(self, released: Float[Tensor, " b *latent"]) -> Float[Tensor, " b *wider"]:
-        """The latent as it came, and straightened where that changes it."""
-        return released if self.straighten is identity else torch.cat([released, self.straighten(released)], 1)
-
-    def forward(self, released: Float[Tensor, " b *latent"]) -> Float[Tensor, "b c h w"]:
-        """The latent as a grid of cells."""
-        x = self.project((self.both(released) - self.mean) / self.std)
-        if self.fold > 1:
-            missing = [cells * self.fold - side for cells, side in zip(self.size, x.shape[-2:], strict=True)]
-            x = F.pixel_unshuffle(F.pad(x, (0, missing[1], 0, missing[0])), self.fold)
-        return x
-
-
-class Unfold(nn.Module):
-    """Convolution and depth to space: every cell becomes a patch of the image."""
-
-    def __init__(self, channels_in: int, channels_out: int, reach: int, factor: int) -> None:
-        super().__init__()
-        self.reach, self.factor = reach, factor
-        self.convolution = nn.Conv2d(channels_in, channels_out * factor**2, reach, padding=reach // 2)
-
-    def forward(self, cells: Float[Tensor, "b c h w"]) -> Float[Tensor, "b d H W"]:
-        """The cells' patches, side by side."""
-        return F.pixel_shuffle(self.convolution(cells), self.factor)
-
-
 class Inverter(nn.Module):
     """Mean image + a linear guess from the neighbouring cells + what residual blocks add to it.
 
@@ -178,9 +73,10 @@ class Inverter(nn.Module):
         attention: bool = False,
     ) -> None:
         super().__init__()
+        self.terms = nn.ModuleList()  # further guesses, which are added to this one
         self.register_buffer("image_mean", image_mean)
         colours, height, width = image_mean.shape
-        self.grid: Cells = Grid(latents, height, width, channels)
+        self.grid: Cells = grid_of(latents, height, width, channels)
         factor = max(math.ceil(height / self.grid.size[0]), math.ceil(width / self.grid.size[1]))
         reach = next((k for k in (5, 3) if self.grid.channels * k**2 <= MOST_FEATURES), 1)
         self.linear = Unfold(self.grid.channels, colours, reach, factor)
@@ -213,15 +109,19 @@ class Inverter(nn.Module):
         if x.shape[-2:] != self.grid.covers:
             x = F.interpolate(x, size=self.grid.covers, mode="bilinear", antialias=True)
         height, width = self.image_mean.shape[-2:]
-        return self.image_mean + x[..., :height, :width]
+        guess = self.image_mean + x[..., :height, :width]
+        for term in self.terms:
+            guess = guess + term(released)
+        return guess
 
     def added(self, cells: Float[Tensor, "b c h w"]) -> Float[Tensor, "b d H W"]:
         """What the blocks add to the linear guess."""
         return self.out(F.gelu(self.unfold(self.body(self.stem(cells)))))
 
     def solved(self) -> Iterator[nn.Parameter]:
-        """What `solve_linear` solves."""
-        return self.linear.parameters()
+        """What starts solved: the linear guess, and the terms beside it."""
+        yield from self.linear.parameters()
+        yield from self.terms.parameters()
 
     @torch.no_grad()
     def solve_linear(self, pairs: Iterable[tuple[Tensor, Tensor]]) -> None:
@@ -233,6 +133,8 @@ class Inverter(nn.Module):
         size = tuple(cells * factor for cells in self.grid.size)
         gram, cross, seen = torch.zeros(()), torch.zeros(()), 0
         for released, x in pairs:
+            for term in self.terms:
+                x = x - term(released)
             cells = self.grid(released)
             near = F.unfold(cells, reach, padding=reach // 2).transpose(1, 2).flatten(0, 1)
             near = F.pad(near, (0, 1), value=1.0)

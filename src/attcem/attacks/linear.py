@@ -5,27 +5,59 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
-from attcem.attacks.base import Attack, Reconstruction
-from attcem.attacks.inversion import Inversion, Settings
-from attcem.types import View
+from attcem.attacks.base import Attack, Reconstruction, seeded
+from attcem.attacks.decoder import Decoder
+from attcem.attacks.grid import identity, straighten
+from attcem.attacks.inversion import Inversion
+from attcem.attacks.regression import BUDGET, STRENGTHS, TrainingSet, principal_axes, ridge
+from attcem.types import Released, View
+
+MOST = 8192
+"""Releases to solve on."""
+
+SHARES = (0.1, 0.5)
+"""Principal axes to solve on, as shares of the images: more of them know the pictures that they were solved on."""
 
 
 @dataclass(frozen=True)
 class Linear(Attack):
     """Guesses every patch by ridge regression on the cells of the latent around it.
 
-    Where every decoder begins, in closed form: it cannot fail to learn, so that one that did is found out beside it.
+    A map is solved as every decoder begins; a vector or tokens, which have no cells, on the principal axes of all
+    values. In closed form it cannot fail to learn, so that a decoder that did is found out beside it.
     """
 
-    @property
-    def effort(self) -> float:
-        """A regression on a few thousand pictures."""
-        return 5_000
+    effort = 5_000
 
     def __call__(self, view: View, *, seed: int = 0, progress: bool = False) -> Reconstruction:
         """Solve on public images, invert the targets."""
-        with torch.random.fork_rng():
-            torch.manual_seed(seed)
-            solved = Inversion(Settings(8, 0), view, seed)
+        with seeded(seed):
+            if view.targets.ndim != 4:
+                return solve_on_axes(view, seed)
+            solved = Inversion(Decoder(8, 0), view, seed)
         return Reconstruction(solved.invert(view.targets), solved.curve)
+
+
+def solve_on_axes(view: View, seed: int) -> Reconstruction:
+    """Ridge regression of pixels on principal axes; a quarter of the images chooses how many, and the strength."""
+    undo, pixels = straighten(view.targets), view.public.pixels().flatten(1)
+
+    def features(released: Released) -> Float[Tensor, "b d"]:
+        both = released if undo is identity else torch.cat([released, undo(released)], -1)
+        return both.flatten(1)
+
+    data = TrainingSet.of(view, seed, features, share=0.25, most=min(MOST, max(64, BUDGET // pixels.shape[1])))
+    own, unseen = (pixels[part.of.cpu()].to(view.targets.device) for part in (data.own, data.held_out))
+    images, mean, tried = len(data.own.of.unique()), own.mean(0), list[tuple[float, Tensor, Tensor]]()
+    all_axes = principal_axes(data.own.features, max(1, round(max(SHARES) * images)))
+    for share in SHARES:
+        axes = all_axes[:, : max(1, round(share * images))]
+        for weights in ridge(data.own.features @ axes, own - mean, STRENGTHS):
+            guess = (data.held_out.features @ axes @ weights + mean).clamp(0, 1)
+            tried.append(((guess - unseen).square().mean().item(), axes, weights))
+    error, axes, weights = min(tried, key=lambda one: one[0])
+    guess = (data.read(view.targets) @ axes @ weights + mean).clamp(0, 1)
+    return Reconstruction(guess.unflatten(1, view.public.shape), [error])

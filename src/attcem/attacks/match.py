@@ -6,12 +6,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attcem.attacks.base import noise_variance
-from attcem.attacks.inverter import identity, straighten
+from attcem.attacks.base import noise_variance, seeded
+from attcem.attacks.grid import identity, straighten
 from attcem.maths import gaussian_like
 from attcem.types import Latent, Released, View
 
-MEASURED, REPEATS, TOLD_APART = 128, 4, 1e-3
+MEASURED, REPEATS, LEAST_SHARE = 128, 4, 1e-3
 """Public images to measure a device with; pairs of releases of each; least share of a variance that counts as 1."""
 
 
@@ -32,8 +32,7 @@ class Match:
             raise ValueError("this attack needs the device's weights: choose the threat model white_box")
         self.device = view.device
         some = torch.randperm(len(view.public), generator=torch.Generator().manual_seed(seed))[:MEASURED]
-        with torch.random.fork_rng():
-            torch.manual_seed(seed)
+        with seeded(seed):
             with torch.no_grad():
                 parts = view.public[some].pixels().to(view.targets.device).split(32)
                 z = torch.cat([self.device.encode(x).float() for x in parts])
@@ -45,7 +44,7 @@ class Match:
         self.read = straighten(torch.cat(sent)) if straight and not noise.any() else identity
         spread = self.read(z + self.offset)
         spread = (spread - spread.mean(0)).square().mean(0)
-        self.scale = noise + TOLD_APART * (spread + spread.mean()) / 2 + 1e-8
+        self.scale = noise + LEAST_SHARE * (spread + spread.mean()) / 2 + 1e-8
         self.draws = draws if noise.any() else 1
 
     @torch.no_grad()

@@ -3,109 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
-from attcem.attacks.base import WHITE_BOX, Attack, Reconstruction
-from attcem.attacks.decoder import Decoder
+from attcem.attacks.base import WHITE_BOX, Attack, Reconstruction, seeded
+from attcem.attacks.decoder import Decoder, DecoderAttack
 from attcem.attacks.errors import ErrorSpectrum
 from attcem.attacks.inversion import Inversion
 from attcem.attacks.match import Match
-from attcem.attacks.pairs import hold_out, owned
+from attcem.attacks.pairs import hold_out
+from attcem.attacks.pixel_search import SOLVERS, Problem
 from attcem.naming import look_up
 from attcem.progress import bar
-from attcem.types import Released, View
-
-SMOOTH = 0.01
-"""Differences of pixels below this count by their squares."""
+from attcem.types import View
 
 ANCHORS, ROUGH = (0.3, 1.0, 3.0), (0.3, 1.0, 3.0)
 """Weights to choose from: of the decoder's likely errors, and in units of 2 / the public images' mean difference."""
 
-LEARNT = 8192
-"""Public images to learn from how the decoder errs: those it was trained on, which are many."""
-
-
-def roughness(x: Float[Tensor, "b c h w"]) -> Float[Tensor, " b"]:
-    """Total variation Σ |x_i − x_j| over neighbouring pixels, smooth where a difference is below SMOOTH."""
-    steps = x.diff(dim=2), x.diff(dim=3)
-    return sum((torch.hypot(d, d.new_tensor(SMOOTH)) - SMOOTH).sum((1, 2, 3)) for d in steps)  # type: ignore[return-value]
-
-
-@dataclass(frozen=True)
-class Problem:
-    """What is minimised for each image by itself: match(x, z) + anchor·unlikely(x − start) + tv·TV(x)."""
-
-    match: Match
-    unlikely: ErrorSpectrum
-    z: Released
-    start: Float[Tensor, "b c h w"]
-    anchor: Float[Tensor, " b"]
-    tv: Float[Tensor, " b"]
-
-    def __call__(self, x: Float[Tensor, "b c h w"]) -> Float[Tensor, " b"]:
-        """One objective per image."""
-        return self.match(x, self.z) + self.anchor * self.unlikely(x - self.start) + self.tv * roughness(x)
-
-    def split(self, size: int) -> Iterator[Problem]:
-        """The same for a few images at a time."""
-        fields = (part.split(size) for part in (self.z, self.start, self.anchor, self.tv))
-        return (Problem(self.match, self.unlikely, *few) for few in zip(*fields, strict=True))
-
-    @torch.no_grad()
-    def lowest(self, ends: list[Tensor]) -> Float[Tensor, "b c h w"]:
-        """For each image that one of these which explains it best."""
-        best = torch.stack([self(x) for x in ends]).argmin(0)
-        return torch.stack(ends)[best, torch.arange(len(best), device=best.device)]
-
-
-def adam(problem: Problem, x: Tensor, steps: int) -> tuple[Tensor, list[float]]:
-    """Adam on the pixels, put back into [0,1] after every step, while the learning rate falls to zero."""
-    x = x.clone().requires_grad_()
-    optimiser, values = torch.optim.Adam([x]), []
-    for step in range(steps):
-        optimiser.param_groups[0]["lr"] = 0.02 * min(1.0, 2 * (1 - step / steps))
-        value = problem(x).sum()
-        value.backward(inputs=[x])
-        optimiser.step()
-        optimiser.zero_grad()
-        with torch.no_grad():
-            x.clamp_(0, 1)
-        values.append(value.item())
-    return x.detach(), values
-
-
-def lbfgs(problem: Problem, x: Tensor, steps: int) -> tuple[Tensor, list[float]]:
-    """L-BFGS with strong Wolfe steps on u, x = sin²(u), which cannot leave [0,1].
-
-    The images of one call share the length of their steps, so they are nearly, not quite, independent: a few at a
-    time. Every evaluation sees the same release noise, without which no line search ends.
-    """
-    u = x.clamp(0.002, 0.998).sqrt().asin().requires_grad_()
-    optimiser = torch.optim.LBFGS([u], max_iter=steps, history_size=20, line_search_fn="strong_wolfe")
-    noise, values = int(torch.randint(2**31, ())), []
-
-    def evaluate() -> Tensor:
-        torch.manual_seed(noise)
-        value = problem(u.sin().square()).sum()
-        optimiser.zero_grad()
-        value.backward(inputs=[u])
-        values.append(value.item())
-        return value
-
-    optimiser.step(evaluate)
-    return u.detach().sin().square(), values
-
-
-SOLVERS: dict[str, tuple[Callable[[Problem, Tensor, int], tuple[Tensor, list[float]]], int]] = {
-    "adam": (adam, 32),
-    "lbfgs": (lbfgs, 8),
-}
-"""Solver → what returns the images and the objective as it went, and how many images to give it at a time."""
+ERRORS = 8192
+"""Public images that show how the decoder errs: those it was trained on, which are many."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +34,8 @@ class Optimise(Attack):
     these it is tuned how far to trust the observation against that and against smoothness. If nothing gains, the guess
     stands.
     """
+
+    needs = WHITE_BOX
 
     images: int = 64
     """The first targets, which it attacks from every start."""
@@ -128,15 +48,10 @@ class Optimise(Attack):
     draws: int = 8
     tuning: int = 32
     """Public images to tune on."""
-    start: Decoder = field(default_factory=lambda: Decoder(64, 4))
+    start: DecoderAttack = field(default_factory=lambda: Decoder(64, 4))
 
     @property
-    def needs(self) -> frozenset[str]:
-        """The device's weights and gradients."""
-        return WHITE_BOX
-
-    @property
-    def builds_on(self) -> Decoder:
+    def builds_on(self) -> DecoderAttack:
         """Its start."""
         return self.start
 
@@ -153,15 +68,14 @@ class Optimise(Attack):
 
     def __call__(self, view: View, *, seed: int = 0, progress: bool = False) -> Reconstruction:
         """Tune the weights, search from every start, keep the best for each target."""
-        with torch.random.fork_rng():
-            torch.manual_seed(seed)
+        with seeded(seed):
             decoder, match = self.start.trained(view, seed, progress), Match(view, seed, self.draws, straight=True)
             unlikely, anchor, tv, curve = self.tuned(view, match, decoder, seed)
             pays = curve[-1] <= (1 - self.worthwhile) * curve[0]
             z = view.targets if pays else view.targets[: self.images]
             guess = decoder.invert(z)
             if math.isinf(anchor):
-                return Reconstruction(guess, curve, decoder.doubts, decoder.gain)
+                return Reconstruction(guess, curve, decoder.flags, decoder.gain)
             weights = (torch.full((len(z),), weight).to(z) for weight in (anchor, tv))
             problem = Problem(match, unlikely, z, guess, *weights)
             found, fell = self.solve(problem, guess, self.steps, progress)
@@ -173,8 +87,8 @@ class Optimise(Attack):
                 ends.append(self.solve(first, other, self.steps, progress)[0])
             images = torch.cat([first.lowest(ends), found[self.images :]])
         gain = None if decoder.gain is None else max(decoder.gain, fell)
-        doubts = ["the objective was still falling at the last step; more steps may find more"] * (fell > 0.02)
-        return Reconstruction(images, curve, decoder.doubts + doubts, gain)
+        flags = ["the objective was still falling at the last step; more steps may find more"] * (fell > 0.02)
+        return Reconstruction(images, curve, decoder.flags + flags, gain)
 
     def solve(self, problem: Problem, x: Tensor, steps: int, progress: bool = False) -> tuple[Tensor, float]:
         """Where the solver ends, and the share of the objective by which the last quarter of the steps lowered it."""
@@ -198,8 +112,8 @@ class Optimise(Attack):
         errors: the best of nine gains one by luck.
         """
         assert view.oracle is not None, "whoever has the weights may query"
-        own, held_out = hold_out(owned(view.public, self.start.pairs, self.start.shifted), seed)
-        known, x = (part.pixels().to(view.targets.device) for part in (own[:LEARNT], held_out[: self.tuning]))
+        own, held_out = hold_out(view.public, seed)
+        known, x = (part.pixels().to(view.targets.device) for part in (own[:ERRORS], held_out[: self.tuning]))
         errors = torch.cat([part - decoder.invert(view.oracle(part)) for part in known.split(256)])
         z = view.oracle(x)
         guess = decoder.invert(z)

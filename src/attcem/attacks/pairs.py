@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import copy
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
@@ -15,12 +17,32 @@ VARIANTS, BUDGET = 8, 2**30
 """Shifted and mirrored copies of the public images, as many as fit into so many bytes of latents."""
 
 
+@dataclass(frozen=True)
+class Averaged:
+    """An oracle whose every answer is the mean of so many."""
+
+    oracle: Oracle
+    times: int
+
+    def __call__(self, x: Float[Tensor, "b c h w"], repeats: int = 1) -> Released:
+        """What the device sends for these images, on average."""
+        return self.oracle(x, repeats * self.times)
+
+    def record(self, batches: Iterable[Float[Tensor, "b c h w"]]) -> Recording:
+        """The same for images that will be queried often."""
+        recording = self.oracle.record(batches)
+        return lambda index, repeats=1: recording(index, repeats * self.times)
+
+
 class Pairs:
     """Endless batches of (released, image).
 
     Epoch after epoch another shifted and mirrored copy of the images is taken, in another order. A copy is recorded
     when it is first used; where even one would not fit into the budget, every batch is queried anew.
     """
+
+    repeats = 1
+    """Answers of the device that each released latent is the mean of."""
 
     def __init__(self, oracle: Oracle, images: Images, *, augment: Augment, seed: int, device: torch.device) -> None:
         self.oracle, self.images, self.augment, self.seed, self.device = oracle, images, augment, seed, device
@@ -29,18 +51,24 @@ class Pairs:
         self.variants = min(VARIANTS, BUDGET // (first.numel() * first.element_size() * len(images)))
         self.recorded: dict[int, tuple[Tensor, Recording]] = {}
 
-    def epoch(self, number: int, batch: int, repeats: int = 1) -> Iterator[tuple[Released, Float[Tensor, "b c h w"]]]:
+    def averaged(self, repeats: int) -> Pairs:
+        """The same images and recordings, with so many answers averaged."""
+        other = copy.copy(self)
+        other.repeats = repeats
+        return other
+
+    def epoch(self, number: int, batch: int) -> Iterator[tuple[Released, Float[Tensor, "b c h w"]]]:
         """Every image once in one of its copies, without a last batch that is short."""
         if not self.variants:
             loader = Loader(self.images, batch, device=self.device, augment=self.augment, seed=self.seed)
             for x, _ in loader.epoch(number):
-                yield self.oracle(x, repeats), x
+                yield self.oracle(x, self.repeats), x
             return
         x, recording = self.copy(number % self.variants)
         generator = torch.Generator().manual_seed(self.seed * 1_000_003 + number)
         order = torch.randperm(len(x), generator=generator).to(self.device)
         for pick in order[: max(batch, len(x) // batch * batch)].split(batch):
-            yield recording(pick, repeats), x[pick].permute(0, 3, 1, 2).float().div_(255)
+            yield recording(pick, self.repeats), x[pick].permute(0, 3, 1, 2).float().div_(255)
 
     def copy(self, number: int) -> tuple[Tensor, Recording]:
         """The images as they are, or shifted and mirrored, and the device's record of them."""
@@ -67,25 +95,15 @@ def hold_out(public: Images, seed: int, share: float = 0.1) -> tuple[Images, Ima
     return own, rest
 
 
-def owned(public: Images, pairs: int | None, shifted: bool) -> Images:
-    """So many of the public images, or of those of the first half of the classes."""
-    if shifted:
-        public = public[public.y < (int(public.y.max()) + 2) // 2]
-    if pairs is not None:
-        some = torch.randperm(len(public), generator=torch.Generator().manual_seed(pairs))
-        public = public[some[:pairs]]
-    return public
-
-
-def observed(view: View, repeats: int, seed: int) -> Released:
-    """The targets, averaged over so many sends of the same images."""
-    if repeats == 1:
-        return view.targets
-    assert view.resend is not None
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        again = [view.resend(len(view.targets)) for _ in range(repeats - 1)]
-    return (view.targets + torch.stack(again).sum(0)) / repeats
+def pairs_of(view: View, images: Images, seed: int) -> Pairs:
+    """Pairs of these public images: whoever averages answers shares the recordings of who does not."""
+    assert view.oracle is not None, "whoever wants pairs may query"
+    oracle, times = (view.oracle.oracle, view.oracle.times) if isinstance(view.oracle, Averaged) else (view.oracle, 1)
+    augment, device = Augment(crop=2, flip=True), view.targets.device
+    pairs = view.workbook.recording(
+        oracle, seed, lambda: Pairs(oracle, images, augment=augment, seed=seed, device=device)
+    )
+    return pairs.averaged(times)
 
 
 def unchanging(view: View) -> bool:

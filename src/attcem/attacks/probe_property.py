@@ -11,8 +11,8 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attcem.attacks.base import Probe
-from attcem.attacks.probe_linear import STRENGTHS, Lesson, ridge
+from attcem.attacks.base import Probe, seeded
+from attcem.attacks.regression import STRENGTHS, TrainingSet, ridge
 from attcem.data.loader import in_order
 from attcem.types import Images, Released, View
 
@@ -94,12 +94,12 @@ def affine(weights: Float[Tensor, "d p"], offset: Float[Tensor, " p"], latents: 
     return latents @ weights + offset
 
 
-def linear(lesson: Lesson, own: Float[Tensor, "n p"], held_out: Float[Tensor, "m p"]) -> list[Reader]:
+def linear(data: TrainingSet, own: Float[Tensor, "n p"], held_out: Float[Tensor, "m p"]) -> list[Reader]:
     """Ridge regressions of the figures and of the answers, each question with its best strength."""
     wanted, unseen = (torch.cat([figures, figures.sign()], 1) for figures in (own, held_out))
     offset = wanted.mean(0)
-    maps = ridge(lesson.own.features, wanted - offset, STRENGTHS)
-    errors = (lesson.held_out.features @ maps + offset - unseen).square().mean(1)
+    maps = ridge(data.own.features, wanted - offset, STRENGTHS)
+    errors = (data.held_out.features @ maps + offset - unseen).square().mean(1)
     weights = torch.stack([maps[best, :, column] for column, best in enumerate(errors.argmin(0).tolist())], 1)
     halves = zip(weights.chunk(2, 1), offset.chunk(2), strict=True)
     return [partial(affine, some, start) for some, start in halves]
@@ -121,14 +121,13 @@ class PropertyProbe(Probe):
         """The answer to every question for every target."""
         figures = measured(view.public).to(view.targets.device)
         figures = (figures - figures.median(0).values) / figures.std(0).clamp_min(1e-6)
-        with torch.random.fork_rng():
-            torch.manual_seed(seed)
-            lesson = Lesson.of(view, seed, with_texture)
-            own, held_out = figures[lesson.own.of], figures[lesson.held_out.of]
-            readers = [*linear(lesson, own, held_out), self.network(lesson.own.features, own > 0)]
+        with seeded(seed):
+            data = TrainingSet.of(view, seed, with_texture)
+            own, held_out = figures[data.own.of], figures[data.held_out.of]
+            readers = [*linear(data, own, held_out), self.network(data.own.features, own > 0)]
         with torch.no_grad():
-            tried = torch.stack([read(lesson.held_out.features) > 0 for read in readers])
-            answers = torch.stack([read(lesson.read(view.targets)) > 0 for read in readers])
+            tried = torch.stack([read(data.held_out.features) > 0 for read in readers])
+            answers = torch.stack([read(data.read(view.targets)) > 0 for read in readers])
         best = (tried == (held_out > 0)).float().mean(1).argmax(0)
         return torch.stack([answers[reader, :, question] for question, reader in enumerate(best.tolist())], 1).cpu()
 

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from attcem.attacks.base import Probe, noise_variance
+from attcem.attacks.base import Probe, noise_variance, seeded
 from attcem.data.loader import in_order
 from attcem.types import Images, Oracle, View
 
@@ -39,8 +39,7 @@ class Reidentify(Probe):
                 "re-identification queries candidates: choose the threat model query or white_box, and give a gallery"
             )
         device = view.targets.device
-        with torch.random.fork_rng():
-            torch.manual_seed(seed)
+        with seeded(seed):
             some = view.public[torch.randperm(len(view.public))[: self.sample]]
             scale = noise_scale(view.oracle, some.pixels().to(device), self.repeats)
             centre = view.targets.flatten(1).mean(0)

@@ -32,7 +32,7 @@ class Suite:
 
     @property
     def version(self) -> str:
-        """As `standard-2+3f9a2c1b`: results are compared only where all of it agrees."""
+        """As `standard-3+3f9a2c1b`: results are compared only where all of it agrees."""
         return f"{self.name}-{self.number}+{digest(self)}"
 
     def beside(self, attacks: Mapping[str, Any]) -> Suite:

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attcem.attacks.base import WHITE_BOX, Attack, Reconstruction
+from attcem.attacks.base import WHITE_BOX, Attack, Reconstruction, seeded
 from attcem.attacks.inverter import zeroed
 from attcem.attacks.match import Match
 from attcem.attacks.pairs import hold_out
@@ -78,6 +78,8 @@ class Untrained(Attack):
     once as the targets were. (Ulyanov et al., Deep Image Prior, CVPR 2018.)
     """
 
+    needs = WHITE_BOX
+
     images: int = 16
     channels: int = 32
     steps: int = 600
@@ -85,11 +87,6 @@ class Untrained(Attack):
     draws: int = 8
     tuning: int = 8
     """Public images to find the stopping step with."""
-
-    @property
-    def needs(self) -> frozenset[str]:
-        """The device's weights and gradients."""
-        return WHITE_BOX
 
     @property
     def effort(self) -> float:
@@ -104,8 +101,7 @@ class Untrained(Attack):
         """Find the stopping step on public images, then fit every target for as long."""
         if view.oracle is None:
             raise ValueError("this attack tunes itself by queries: choose the threat model white_box")
-        with torch.random.fork_rng():
-            torch.manual_seed(seed)
+        with seeded(seed):
             match, where = Match(view, seed, self.draws), view.targets.device
             mean = view.public.mean().to(where)
             truth = hold_out(view.public, seed)[1][: self.tuning].pixels().to(where)
@@ -117,9 +113,9 @@ class Untrained(Attack):
             for z in view.targets[: self.images].split(TOGETHER):
                 *_, guess = self.fitted(match, z, mean, best, progress)
                 found.append(guess)
-        doubt = "still improving at the last step; more steps may find more"
+        flag = "still improving at the last step; more steps may find more"
         shown, gain = curve[:: max(1, self.steps // 20)], 1 - curve[best] / curve[best // 2]
-        return Reconstruction(torch.cat(found), shown, [doubt] if best > 0.95 * self.steps else [], gain)
+        return Reconstruction(torch.cat(found), shown, [flag] if best > 0.95 * self.steps else [], gain)
 
     def fitted(self, match: Match, z: Released, mean: Tensor, steps: int, progress: bool) -> Iterator[Tensor]:
         """The average images after 0, 1, … steps."""

@@ -6,7 +6,7 @@ from attcem.types.record import Record
 from attcem.types.result import SCHEMA, Result
 from attcem.types.scores import Scores, Summary
 from attcem.types.table import Line, Table
-from attcem.types.view import Device, Oracle, Recording, View
+from attcem.types.view import Device, Oracle, Recording, View, Workbook
 
 __all__ = [
     "SCHEMA",
@@ -25,4 +25,5 @@ __all__ = [
     "Summary",
     "Table",
     "View",
+    "Workbook",
 ]

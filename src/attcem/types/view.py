@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from jaxtyping import Float, Int64
 from torch import Tensor
@@ -13,7 +13,7 @@ from attcem.types.images import Images, Latent, Released
 
 
 @runtime_checkable
-class Oracle(Protocol):
+class Oracle(Hashable, Protocol):
     """The device as a black box: images in, what it would send out, with fresh noise at every query."""
 
     def __call__(self, x: Float[Tensor, "b c h w"], repeats: int = 1) -> Released:
@@ -39,6 +39,46 @@ class Device:
     release: Callable[[Latent], Released]
 
 
+Made = TypeVar("Made")
+
+
+@dataclass
+class Workbook:
+    """What attacks on a view have made and later attacks build on; whoever asks first makes it."""
+
+    recordings: dict[tuple[Hashable, int], Any] = field(default_factory=dict)
+    models: dict[tuple[Hashable, int], Any] = field(default_factory=dict)
+    finds: dict[tuple[Hashable, int], Any] = field(default_factory=dict)
+    pages: dict[Hashable, Workbook] = field(default_factory=dict)
+
+    def recording(self, oracle: Hashable, seed: int, make: Callable[[], Made]) -> Made:
+        """What this oracle sent for the public images, in the order of this seed."""
+        return once(self.recordings, (oracle, seed), make)
+
+    def model(self, settings: Hashable, seed: int, make: Callable[[], Made]) -> Made:
+        """What was trained with these settings from this seed."""
+        return once(self.models, (settings, seed), make)
+
+    def remember(self, attack: Hashable, seed: int, found: Any) -> None:
+        """Keep what an attack found before it was interrupted."""
+        self.finds[attack, seed] = found
+
+    def found(self, attack: Hashable, seed: int) -> Any | None:
+        """What this attack found before, if anything."""
+        return self.finds.get((attack, seed))
+
+    def page(self, variant: Hashable, *, same_images: bool) -> Workbook:
+        """The workbook of an attacker that owns or sees something else; with the same images, the same recordings."""
+        return self.pages.setdefault(variant, Workbook(self.recordings if same_images else {}))
+
+
+def once(made: dict[tuple[Hashable, int], Any], key: tuple[Hashable, int], make: Callable[[], Made]) -> Made:
+    """What lies under this key, made now if nothing does."""
+    if key not in made:
+        made[key] = make()
+    return made[key]
+
+
 @dataclass(frozen=True)
 class View:
     """Everything an attacker holds. What the threat model does not grant is None.
@@ -56,5 +96,4 @@ class View:
     device: Device | None = None
     gallery: Images | None = None
     """Candidates with the attacked images among them: for re-identification only."""
-    notes: dict[Any, Any] = field(default_factory=dict, repr=False)
-    """What attacks have found out and later ones may use: trained decoders, recordings."""
+    workbook: Workbook = field(default_factory=Workbook, repr=False)

@@ -1,0 +1,137 @@
+"""Vectors [d] and tokens [n d] on a grid of cells: they have no layout, so the inverter learns one."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from attcem.attacks.grid import PATCH, Grid, MapGrid, Unfold, fold_onto, folded
+from attcem.attacks.regression import principal_axes
+
+MOST_WEIGHTS = 2**24
+"""Weights from all values to all cells; beyond that through principal axes, onto a coarser grid that is enlarged."""
+
+MOST_AXES, COARSEST = 1024, 8
+"""Principal axes, as far as their weights are few enough as well; sides of the coarser grid."""
+
+HEADS = 4
+"""Ways in which a cell may attend to the tokens."""
+
+
+class FlatGrid(Grid):
+    """Shows a vector or tokens in several ways at once, each in channels of its own; linear where it can be."""
+
+    def __init__(
+        self, latents: Float[Tensor, " n *latent"], height: int, width: int, channels: int, *, squashed: bool = True
+    ) -> None:
+        super().__init__(latents, squashed)
+        x = self.standardise(latents)
+        self.size, self.covers = (math.ceil(height / PATCH), math.ceil(width / PATCH)), (height, width)
+        side, fold = raster_side(x.shape[1]) if x.ndim == 3 else 0, 1
+        if side > min(self.size) or (side and not few_weights(x, channels, self.size)):
+            fold, self.size, self.covers = fold_onto(self.size, (side, side), (height, width))
+        self.parts = nn.ModuleList([Spread(x, channels, self.size)])
+        if x.ndim == 3:
+            self.parts.append(Attend(x, channels, self.size))
+        if side:
+            self.parts.append(Raster(side, fold, self.size))
+        self.channels = sum(part(x[:1]).shape[1] for part in self.parts)
+
+    def forward(self, released: Float[Tensor, " b *latent"]) -> Float[Tensor, "b c h w"]:
+        """The latent as a grid of cells."""
+        x = self.standardise(released)
+        return torch.cat([part(x) for part in self.parts], 1)
+
+
+class Spread(nn.Module):
+    """All values to all cells by one matrix; a large one through principal axes to a coarse grid, then enlarged."""
+
+    axes: Tensor | None
+
+    def __init__(self, x: Float[Tensor, " n *latent"], channels: int, size: tuple[int, int]) -> None:
+        super().__init__()
+        values, few = x[0].numel(), few_weights(x, channels, size)
+        self.register_buffer(
+            "axes", None if few else principal_axes(x.flatten(1), min(MOST_AXES, MOST_WEIGHTS // values))
+        )
+        self.enlarge = Enlarge(channels, size, doublings=0 if few else None)
+        self.shape = channels, *self.enlarge.coarse
+        self.project = nn.Linear(values if self.axes is None else self.axes.shape[1], math.prod(self.shape))
+
+    def forward(self, x: Float[Tensor, " b *latent"]) -> Float[Tensor, "b c h w"]:
+        """Every cell's own look at all values."""
+        x = x.flatten(1) if self.axes is None else x.flatten(1) @ self.axes
+        return self.enlarge(self.project(x).unflatten(1, self.shape))
+
+
+class Attend(nn.Module):
+    """Every cell of a coarse grid asks all tokens by a query of its own; a constant set of tokens answers nothing."""
+
+    def __init__(self, x: Float[Tensor, "n t d"], channels: int, size: tuple[int, int]) -> None:
+        super().__init__()
+        (_, tokens, width), wide = x.shape, HEADS * math.ceil(channels / HEADS)
+        self.enlarge = Enlarge(wide, size)
+        self.queries = nn.Parameter(torch.randn(math.prod(self.enlarge.coarse), wide))
+        self.places = nn.Parameter(torch.randn(tokens, wide))
+        self.keys, self.values = (nn.Linear(width, wide, bias=False) for _ in range(2))
+
+    def forward(self, x: Float[Tensor, "b n d"]) -> Float[Tensor, "b c h w"]:
+        """What the cells were answered."""
+        keys, values = self.keys(x) + self.places, self.values(x)
+        queries = self.queries.expand(len(x), -1, -1)
+        heads = (each.unflatten(2, (HEADS, -1)).transpose(1, 2) for each in (queries, keys, values))
+        answers = F.scaled_dot_product_attention(*heads).transpose(2, 3).flatten(1, 2)
+        return self.enlarge(answers.unflatten(2, self.enlarge.coarse))
+
+
+class Raster(nn.Module):
+    """Tokens that may be patches of the picture, row by row, at their places; a class token before them everywhere."""
+
+    def __init__(self, side: int, fold: int, size: tuple[int, int]) -> None:
+        super().__init__()
+        self.side, self.fold, self.size = side, fold, size
+
+    def forward(self, x: Float[Tensor, "b n d"]) -> Float[Tensor, "b c h w"]:
+        """The tokens as a map."""
+        whole, patches = x.split([x.shape[1] - self.side**2, self.side**2], 1)
+        laid_out = patches.transpose(1, 2).unflatten(2, (self.side, self.side))
+        everywhere = whole.flatten(1)[..., None, None].expand(-1, -1, *self.size)
+        return torch.cat([F.interpolate(folded(laid_out, self.fold), size=self.size), everywhere], 1)
+
+
+class Enlarge(nn.Module):
+    """A grid of at most COARSEST × COARSEST cells becomes one of this size, doubling by doubling."""
+
+    def __init__(self, channels: int, size: tuple[int, int], doublings: int | None = None) -> None:
+        super().__init__()
+        if doublings is None:
+            doublings = max(0, math.ceil(math.log2(max(size) / COARSEST)))
+        self.size, self.coarse = size, tuple(math.ceil(side / 2**doublings) for side in size)
+        self.steps = nn.Sequential(*(Unfold(channels, channels, 3, 2) for _ in range(doublings)))
+
+    def forward(self, cells: Float[Tensor, "b c h w"]) -> Float[Tensor, "b c H W"]:
+        """More cells, each with the same channels."""
+        return self.steps(cells)[..., : self.size[0], : self.size[1]]
+
+
+def few_weights(x: Float[Tensor, " n *latent"], channels: int, size: tuple[int, int]) -> bool:
+    """Whether a matrix from all values to all cells is small enough to be learnt as it is."""
+    return x[0].numel() * channels * math.prod(size) <= MOST_WEIGHTS
+
+
+def raster_side(tokens: int) -> int:
+    """The side of a square of so many tokens, or of one fewer; 0 if there is none."""
+    side = math.isqrt(tokens)
+    return side if side > 1 and tokens - side**2 in (0, 1) else 0
+
+
+def grid_of(
+    latents: Float[Tensor, " n *latent"], height: int, width: int, channels: int, *, squashed: bool = True
+) -> Grid:
+    """The grid for latents of this shape; `channels` are those of each part where there is no layout."""
+    kind = MapGrid if latents.ndim == 4 else FlatGrid
+    return kind(latents, height, width, channels, squashed=squashed)
