@@ -110,7 +110,7 @@ def of_loops() -> Iterator[Figure]:
         for mine, other in zip(vectorised(), by_loop(), strict=True):
             torch.testing.assert_close(mine, other, rtol=1e-3, atol=1e-7)
         value = compare(vectorised, by_loop, rounds=15)
-        yield Figure(f"surrogates: {ours.name}, vectorised / loop over 200 classes", value, 0.2, at_least=False)
+        yield Figure(f"surrogates: {ours.kind}, vectorised / loop over 200 classes", value, 0.2, at_least=False)
 
 
 def penalty(
