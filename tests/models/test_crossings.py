@@ -184,6 +184,18 @@ def test_weights_are_shares():
     torch.testing.assert_close(shares.sum(2), torch.ones(2, 1, 16))
 
 
+@pytest.mark.parametrize("grid", [1, 2])
+def test_maps_are_the_weights_at_their_places(grid):
+    x = torch.randn(2, 6, 4, 4)
+    layer = AttentionPooling((6, 4, 4), 3, 5, grid, False).eval()
+    maps = layer.maps(x)
+    assert maps.shape == (2, 3 * grid**2, 4, 4)
+    values = layer.values(x)
+    torch.testing.assert_close(torch.einsum("bnhw,bchw->bnc", maps, values), layer(x))
+    slots = SlotPooling((6, 4, 4), 3, 5, 2).eval().maps(x)
+    torch.testing.assert_close(slots.sum((2, 3)), torch.ones(2, 3))
+
+
 def test_a_grid_must_divide_the_map():
     with pytest.raises(ValueError, match="no 3×3 equal regions"):
         AttentionPooling((6, 8, 8), 3, 5, 3, False)

@@ -41,6 +41,16 @@ class AttentionPooling(nn.Module):
         scores = self.scores(keys).transpose(1, 2).unflatten(2, x.shape[2:])
         return self.regions(scores).softmax(-1)
 
+    def maps(self, x: Float[Tensor, "b c h w"]) -> Float[Tensor, "b n h w"]:
+        """Where each token looks: shares of its attention over the whole map."""
+        g, (h, w) = self.grid, x.shape[2:]
+        found = x.new_zeros(len(x), g, g, self.scores.w.out_features, g, h // g, g, w // g)
+        shares = self.weights(x).unflatten(3, (h // g, w // g)).unflatten(1, (g, g))
+        for i in range(g):
+            for j in range(g):
+                found[:, i, j, :, i, :, j] = shares[:, i, j]
+        return found.flatten(6, 7).flatten(4, 5).flatten(1, 3)
+
     def regions(self, x: Float[Tensor, "b c h w"]) -> Float[Tensor, "b regions c places"]:
         """The places of a map, region by region."""
         g, (h, w) = self.grid, x.shape[2:]
@@ -65,6 +75,11 @@ class SlotPooling(nn.Module):
     def weights(self, x: Float[Tensor, "b c h w"]) -> Float[Tensor, "b 1 tokens places"]:
         """How much each place belongs to each slot."""
         return self.attention(self.values(x).flatten(2).transpose(1, 2))[1].transpose(1, 2).unsqueeze(1)
+
+    def maps(self, x: Float[Tensor, "b c h w"]) -> Float[Tensor, "b n h w"]:
+        """Where each slot looks: shares of what belongs to it over the whole map."""
+        belongs = self.weights(x).squeeze(1)
+        return (belongs / belongs.sum(2, keepdim=True)).unflatten(2, x.shape[2:])
 
     def forward(self, x: Float[Tensor, "b c h w"]) -> Float[Tensor, "b n d"]:
         """The slots after the last round."""
