@@ -73,12 +73,14 @@ class ModelConfig:
     cut: int | None = None
     width: float = 1.0
     bottleneck: BottleneckConfig | int | None = None
-    crossing: dict[str, Any] | None = None
+    crossing: dict[str, Any] | str | None = None
     activation: Literal["none", "relu", "sigmoid", "tanh"] = "sigmoid"
 
     def __post_init__(self) -> None:
         if isinstance(self.bottleneck, int):
             object.__setattr__(self, "bottleneck", BottleneckConfig(self.bottleneck))
+        if self.crossing is not None:
+            object.__setattr__(self, "crossing", nested(self.crossing))
 
 
 @dataclass(frozen=True)
@@ -211,6 +213,19 @@ class Experiment:
         if self.model.crossing is None:
             del settings["model"]["crossing"]
         return settings
+
+
+def nested(written: dict[str, Any] | str) -> dict[str, Any]:
+    """One form for a name, for {name: options}, and for single options as a command line gives them.
+
+    >>> nested("vector"), nested({"pool": None}), nested({"pool.size": 2, "pool.channels": 64})
+    ({'vector': {}}, {'pool': {}}, {'pool': {'size': 2, 'channels': 64}})
+    """
+    found: dict[str, Any] = {}
+    for key, value in ({written: None} if isinstance(written, str) else written).items():
+        name, _, option = key.partition(".")
+        found.setdefault(name, {}).update({option: value} if option else value or {})
+    return found
 
 
 def require(holds: bool, otherwise: str) -> None:
