@@ -65,6 +65,7 @@ class ModelConfig:
         cut: Number of units on the device; the backbone's own default if not given.
         width: Factor on all channels; 0.25 makes CPU experiments ten times faster.
         bottleneck: Narrow layer at the cut (a mapping, or its number of channels); none if not given.
+        crossing: What crosses the cut in its place, as in {attention: {tokens: 8, width: 64}}: `attcem list crossings`.
         activation: Activation at the cut; a bounded one keeps the network from outgrowing the noise.
     """
 
@@ -72,11 +73,14 @@ class ModelConfig:
     cut: int | None = None
     width: float = 1.0
     bottleneck: BottleneckConfig | int | None = None
+    crossing: dict[str, Any] | str | None = None
     activation: Literal["none", "relu", "sigmoid", "tanh"] = "sigmoid"
 
     def __post_init__(self) -> None:
         if isinstance(self.bottleneck, int):
             object.__setattr__(self, "bottleneck", BottleneckConfig(self.bottleneck))
+        if self.crossing is not None:
+            object.__setattr__(self, "crossing", nested(self.crossing))
 
 
 @dataclass(frozen=True)
@@ -202,11 +206,26 @@ class Experiment:
         return self if device is None else dataclasses.replace(self, train=with_options(self.train, {"device": device}))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain types, as written to config.yaml and result.json; a single client is not worth a word."""
+        """Plain types, as written to config.yaml and result.json, without what is not used: clients, a crossing."""
         settings = dataclasses.asdict(self)
-        if self.clients.count == 1:  # its folder and file are those that it had before there were clients
+        if self.clients.count == 1:  # the folder and file of such a run are those of before there were clients
             del settings["clients"]
+        if self.model.crossing is None:
+            del settings["model"]["crossing"]
         return settings
+
+
+def nested(written: dict[str, Any] | str) -> dict[str, Any]:
+    """One form for a name, for {name: options}, and for single options as a command line gives them.
+
+    >>> nested("vector"), nested({"pool": None}), nested({"pool.size": 2, "pool.channels": 64})
+    ({'vector': {}}, {'pool': {}}, {'pool': {'size': 2, 'channels': 64}})
+    """
+    found: dict[str, Any] = {}
+    for key, value in ({written: None} if isinstance(written, str) else written).items():
+        name, _, option = key.partition(".")
+        found.setdefault(name, {}).update({option: value} if option else value or {})
+    return found
 
 
 def require(holds: bool, otherwise: str) -> None:

@@ -76,6 +76,7 @@ LISTS: Mapping[str, Callable[[], dict[str, str]]] = {
     "attacks": partial(table, "attacks", "ATTACKS"),
     "data": partial(table, "data", "DATASETS"),
     "backbones": partial(table, "models", "BACKBONES"),
+    "crossings": partial(table, "models", "CROSSINGS"),
     "recipes": partial(table, "train", "RECIPES"),
     "suites": suites,
     "presets": lambda: first_lines(preset_paths()),

@@ -90,7 +90,7 @@ def test_more_colours_than_it_paints_are_refused():
 def test_the_penalty_is_what_the_guess_exceeds_the_threshold_by(metric, threshold):
     batch = coarse_batch(dtype=torch.double)
     defence = taught(made(ARL(metric=metric, threshold=threshold, **SMALL)).double(), batch, times=10)
-    guess = defence.adversary.painter(batch.z, batch.x.shape[1:])
+    guess = defence.adversary.painter(standardised(batch.z), batch.x.shape[1:])
     expected = {
         "ssim": lambda: max(0.0, image.structural_similarity(guess, batch.x).mean().item() - threshold),
         "mse": lambda: max(0.0, threshold - (guess - batch.x).square().mean().item()),

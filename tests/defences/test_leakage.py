@@ -36,6 +36,7 @@ CLAIMS: dict[str, tuple[Chain, Chain]] = {
     "nopeek": ({"nopeek": {"lam": 3.0, "unbiased": True}} | NOISE, NOISE),
     "fisher": ({"fisher": {"lam": 1.0}} | NOISE, NOISE),
     "arl": ({"arl": {"lam": 3.0, "threshold": 0.1}} | NOISE, NOISE),
+    "adversary": ({"adversary": {"lam": 0.2}} | NOISE, NOISE),
     "adversarial_noise": ({"adversarial_noise": {"budget": 0.5, "lam": 3.0}} | NOISE, NOISE),
     "pruning": ({"pruning": {"keep": 0.1}} | NOISE, NOISE),
     "bound": ({"bound": {"lam": 3.0}} | NOISE, NOISE),

@@ -7,7 +7,6 @@ import pytest
 from matplotlib.colors import to_rgba
 from PIL import Image
 
-from attcem.explain.attention import cover_of
 from attcem.explain.latent import legend_of, pca, principal
 from attcem.explain.look import Scene, Sight
 from attcem.explain.sheet import (
@@ -18,6 +17,7 @@ from attcem.explain.sheet import (
     ORANGE,
     OTHER,
     chosen_rows,
+    cover_of,
     kinds,
     png,
     put_picture,

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from attcem.models import ACTIVATIONS, BACKBONES, Bottleneck, build_split, split
+from attcem.models import ACTIVATIONS, BACKBONES, build_split, split
 from attcem.models.normalise import SMALLEST_STD
 from attcem.types import Images
 
@@ -27,7 +27,7 @@ def test_vgg_latent_shapes():
     data = some_data()
     assert split("vgg11_bn", data=data, cut=4).latent_shape == (128, 8, 8)
     assert split("vgg11_bn", data=data, cut=4, bottleneck=8).latent_shape == (8, 8, 8)
-    assert small(cut=4, bottleneck=Bottleneck(channels=8, stride=2)).latent_shape == (8, 4, 4)
+    assert small(cut=4, bottleneck={"channels": 8, "stride": 2}).latent_shape == (8, 4, 4)
     assert small(cut=4, bottleneck={"channels": 8, "stride": 2}).latent_shape == (8, 4, 4)
 
 
@@ -38,7 +38,7 @@ def test_first_two_convolutions_are_on_the_device():
 
 @pytest.mark.parametrize("shape", [(1, 29, 31), (1, 112, 92)])
 def test_a_strided_bottleneck_returns_to_any_size(shape):
-    model = small(shape=shape, bottleneck=Bottleneck(channels=2, stride=3, kernel=5))
+    model = small(shape=shape, bottleneck={"channels": 2, "stride": 3, "kernel": 5})
     assert model(torch.rand(2, *shape)).shape == (2, 10)
 
 

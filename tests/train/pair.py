@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from attcem.config import ClientsConfig
 from attcem.data import Data, load_data
 from attcem.defences import DEFENCES, Chain, Defence, Noise, create_defence
-from attcem.models import Split, split
+from attcem.models import CROSSINGS, Split, split
 from attcem.train import fit, fit_clients, loop
 from attcem.train.distributed import join
 from attcem.train.gradients import one_pass
@@ -30,7 +30,8 @@ ROOT = Path(__file__).parents[2]
 BATCH = 27
 """No two processes can halve it."""
 
-ADVERSARY = {"channels": 4, "blocks": 1, "threshold": 0.0}
+TINY = {"channels": 4, "blocks": 1}
+ADVERSARY = TINY | {"threshold": 0.0}
 OPTIONS = {
     "gmm": {"clusters": 2, "warmup": 1},
     "gated": {"form": "gates", "tokens": "pooled", "warmup": 1},
@@ -40,6 +41,7 @@ OPTIONS = {
     "pruning": {"warmup": 1},
     "transfer": {"rate": 0.5},
     "arl": ADVERSARY,
+    "adversary": TINY,
     "adversarial_noise": {**ADVERSARY, "width": 4, "lam": 0.5},
 }
 """What makes each defence busy within two epochs."""
@@ -89,6 +91,18 @@ def every_defence(folder: Path) -> dict[str, Tensor]:
         out = folder / name
         for key, value in trained(defended(name, folder / "noise"), out=out).items():
             found[f"{name}: {key}"] = value
+    return found
+
+
+def every_crossing(folder: Path) -> dict[str, Tensor]:
+    """A run of each form of what crosses the cut, under noise, bound and an adversary."""
+    found = {}
+    for name in CROSSINGS:
+        torch.manual_seed(0)
+        small = {"channels": 4} if name in ("map", "pool", "vector") else {"tokens": 3, "width": 4}
+        model = split("vgg11_bn", data=few(), cut=4, width=0.05, crossing={name: small | {"normalise": True}})
+        guard = Noise(0.1) + create_defence("bound", warmup=1) + create_defence("adversary", **TINY)
+        found |= {f"{name}: {key}": value for key, value in trained(guard, model=model).items()}
     return found
 
 
@@ -210,7 +224,8 @@ def refused(folder: Path) -> dict[str, Tensor]:
 
 
 SCENARIOS: dict[str, Callable[[Path], dict[str, Tensor]]] = {
-    each.__name__: each for each in (every_defence, gradients, one_white_picture, blank, begun, resumed, refused)
+    each.__name__: each
+    for each in (every_defence, every_crossing, gradients, one_white_picture, blank, begun, resumed, refused)
 }
 
 

@@ -206,14 +206,16 @@ SURROGATES = {
     "slot": {"form": "mixture", "shut_off": True},
     "bound": {"assign": "slot", "tokens": "spatial", "memory": 0.9},
     "hybrid": {},
+    "adversary": {"channels": 4, "blocks": 1},
 }
+CROSSED = {"gmm": "vector", "bound": {"attention": {"tokens": 3, "width": 8}}, "adversary": {"slot": {"width": 8}}}
 
 
 @pytest.mark.parametrize("name", SURROGATES)
 def test_a_surrogate_goes_on_as_if_never_interrupted(name, small, tmp_path):
     def run(out, *, stop_at=None, resume=False):
         torch.manual_seed(0)
-        network = split("vgg11_bn", data=small, cut=4, bottleneck=4, width=0.05)
+        network = split("vgg11_bn", data=small, cut=4, crossing=CROSSED.get(name, {"map": {"channels": 4}}), width=0.05)
         surrogate = create_defence(name, warmup=1, lam=0.1, **SURROGATES[name])
         watch = surrogate.observe
         steps = 0

@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from filelock import FileLock
 
 from attcem.defences import DEFENCES
+from attcem.models import CROSSINGS
 from attcem.train.collectives import memory_order, padded
 from attcem.types import Batch
 from tests.train import pair
@@ -42,6 +43,12 @@ def test_two_processes_train_as_one_under_every_defence(asked, tmp_path):
     assert {name.partition(":")[0] for name in alone} == set(DEFENCES)
     assert pair.apart(alone, found["every_defence"]) == []
     assert files(tmp_path) == files(folder / "every_defence by two")
+
+
+def test_two_processes_train_as_one_whatever_crosses(asked, tmp_path):
+    alone = pair.every_crossing(tmp_path)
+    assert {name.partition(":")[0] for name in alone} == set(CROSSINGS)
+    assert pair.apart(alone, asked[0]["every_crossing"]) == []
 
 
 def test_gradients_are_those_of_the_whole_batch_computed_the_obvious_way(asked):

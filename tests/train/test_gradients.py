@@ -83,6 +83,7 @@ PENALTIES = [
     ("vib", {}),
     ("arl", {"threshold": -1.0, "channels": 8, "blocks": 1}),
     ("arl", {"metric": "mse", "threshold": 1.0, "channels": 8, "blocks": 1}),
+    ("adversary", {"channels": 8, "blocks": 1}),
     ("adversarial_noise", {"threshold": -1.0, "channels": 8, "blocks": 1}),
 ]
 

@@ -23,6 +23,7 @@ from attcem.defences.local_dp import LocalDP
 from attcem.defences.noise import Noise
 from attcem.defences.nopeek import NoPeek
 from attcem.defences.pruning import Pruning
+from attcem.defences.reversed import Reversed
 from attcem.defences.slot import Slot
 from attcem.defences.surrogate import Insight, Surrogate
 from attcem.defences.topk import TopK
@@ -54,6 +55,7 @@ __all__ = [
     "NoPeek",
     "Noise",
     "Pruning",
+    "Reversed",
     "Slot",
     "Stage",
     "Surrogate",
@@ -85,6 +87,7 @@ DEFENCES: dict[str, type[Defence]] = {
     "vib": VIB,
     "lca": LCA,
     "arl": ARL,
+    "adversary": Reversed,
     "adversarial_noise": AdversarialNoise,
     "fisher": Fisher,
     "pruning": Pruning,

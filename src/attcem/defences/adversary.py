@@ -108,7 +108,7 @@ class Painter(nn.Module):
         planes, *size = image
         if planes > PLANES:
             raise ValueError(f"the adversary paints at most {PLANES} colour planes, and these images have {planes}")
-        x = self.body(self.stem(standardised(released)))
+        x = self.body(self.stem(released))
         while x.shape[2] < size[0] or x.shape[3] < size[1]:
             x = self.enlarge(x)
         guess = self.out(x)[:, :planes]
@@ -137,7 +137,8 @@ class Adversary(nn.Module):
 
     def forward(self, released: Released, x: Float[Tensor, "b c h w"], score: Score) -> Float[Tensor, ""]:
         """How well it guesses these images: a number that depends on what was released, not on the weights."""
-        return self.judge({name: p.detach() for name, p in self.painter.named_parameters()}, released, x, score)
+        weights = {name: p.detach() for name, p in self.painter.named_parameters()}
+        return self.judge(weights, standardised(released), x, score)
 
     def judge(
         self, weights: dict[str, Tensor], released: Released, x: Float[Tensor, "b c h w"], score: Score
@@ -147,16 +148,32 @@ class Adversary(nn.Module):
         return score(guess, x.to(self.first))
 
     def learn(self, released: Released, x: Float[Tensor, "b c h w"], metric: Metric) -> None:
-        """One step of Adam towards better guesses; a batch that is not finite changes nothing."""
+        """One step of Adam towards better guesses."""
+        self.step(
+            self.gradients(standardised(released.detach()), x, lambda guess, x: -metric.sign * metric.score(guess, x))[
+                1
+            ]
+        )
+
+    def gradients(
+        self, seen: Released, x: Float[Tensor, "b c h w"], loss: Score
+    ) -> tuple[Float[Tensor, ""], Float[Tensor, " n"], Released]:
+        """A loss of its guesses, with its gradients at the weights, in one row, and at what it saw."""
         weights = {name: p.detach().requires_grad_() for name, p in self.painter.named_parameters()}
+        seen = seen.detach().requires_grad_()
         with torch.enable_grad():
-            loss = -metric.sign * self.judge(weights, released.detach(), x, metric.score)
-            found = torch.autograd.grad(loss, list(weights.values()))
-        gradient = torch.cat([part.flatten() for part in found])
-        if not (loss.isfinite() and gradient.norm().isfinite()):
+            value = self.judge(weights, seen, x, loss)
+            *found, pull = torch.autograd.grad(value, [*weights.values(), seen])
+        return value.detach(), torch.cat([part.flatten() for part in found]), pull
+
+    @torch.no_grad()
+    def step(self, gradient: Float[Tensor, " n"]) -> None:
+        """One step of Adam; a gradient that is not finite changes nothing."""
+        if not gradient.norm().isfinite():
             return
         self.steps += 1
         change, first, second = adam_step(gradient, self.first, self.second, int(self.steps), self.lr)
         self.first.copy_(first), self.second.copy_(second)
-        for p, part in zip(weights.values(), change.split([p.numel() for p in weights.values()]), strict=True):
-            p.detach().add_(part.view_as(p))
+        weights = list(self.painter.parameters())
+        for p, part in zip(weights, change.split([p.numel() for p in weights]), strict=True):
+            p.data.add_(part.view_as(p))

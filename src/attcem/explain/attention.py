@@ -98,7 +98,7 @@ def drawn(
     colours: Any = {"cmap": sheet.MORE_OR_LESS, "vmin": -STRONGEST, "vmax": STRONGEST}
     for row, (c, order) in enumerate(members.items()):
         top, shares = row * ROW, weight[order].mean(1)
-        strip = axes.imshow(doublings(shares)[None], extent=(0, STRIP, top + 42, top + 12), **colours)
+        strip = axes.imshow(sheet.doublings(shares)[None], extent=(0, STRIP, top + 42, top + 12), **colours)
         axes.add_patch(Rectangle((0, top + 12), STRIP, 30, fill=False, edgecolor=sheet.RULE))
         sheet.put_note(axes, 0, top + 53, f"half of the weight on {half[c]} of {len(order)}", ha="left")
         each = min(EACH, len(order) // 2)
@@ -106,26 +106,13 @@ def drawn(
             for column, place in enumerate(places):
                 at, token = x + column * (THUMB + GAP), weight[order[place]]
                 grid = scene.grid(len(token))
-                cover = None if grid is None else cover_of(token.reshape(grid))
+                cover = None if grid is None else sheet.cover_of(token.reshape(grid))
                 sheet.put_picture(axes, at, top, THUMB, scene.x[sight.index[order[place]]], cover)
                 sheet.put_note(axes, at + THUMB / 2, top + THUMB + 10, times(token.mean()))
     beside = axes.inset_axes((0, -66, STRIP, 8), transform=axes.transData)
     scale = figure.colorbar(strip, cax=beside, orientation="horizontal")
     scale.set_ticks([-STRONGEST, 0, STRONGEST], labels=["×1/8", "×1, equal", "×8"])
     return sheet.png(figure)
-
-
-def doublings(ratio: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
-    """log₂ of a share over an equal share."""
-    return np.log2(np.maximum(ratio, 1e-12))
-
-
-def cover_of(weight: Float[np.ndarray, "a b"]) -> Float[np.ndarray, "a b 4"]:
-    """Colours of positions, by their weight over the image's mean: full from twice, or half, of it on."""
-    level = doublings(weight / max(weight.mean(), 1e-30))
-    cover = sheet.MORE_OR_LESS(np.where(level > 0, 1.0, 0.0))
-    cover[..., 3] = 0.75 * np.minimum(1, np.abs(level))
-    return cover
 
 
 def times(ratio: float) -> str:

@@ -1,6 +1,7 @@
 """All pictures of a scene, in the order of the page."""
 
 from attcem.explain.attention import attention
+from attcem.explain.crossing import crossing
 from attcem.explain.gates import gates
 from attcem.explain.latent import neighbours, pca
 from attcem.explain.look import Scene
@@ -10,6 +11,7 @@ from attcem.types import Explanation
 
 
 def draw(scene: Scene, *, tsne: bool) -> list[Explanation]:
-    """Attention, slots, gates and latent, as far as the defence has them."""
+    """What crosses, attention, slots, gates and latent, as far as network and defence have them."""
     with styled():
-        return [*attention(scene), *slots(scene), *gates(scene), pca(scene), *([neighbours(scene)] if tsne else [])]
+        seen = [*crossing(scene), *attention(scene), *slots(scene), *gates(scene)]
+        return [*seen, pca(scene), *([neighbours(scene)] if tsne else [])]

@@ -16,6 +16,9 @@ from attcem.defences.surrogate import Part
 from attcem.models import Split
 from attcem.types import Batch, Images
 
+FEW = 12
+"""Images on which the attention at the cut is drawn."""
+
 
 @dataclass(frozen=True)
 class Sight:
@@ -49,6 +52,8 @@ class Scene:
     sights: list[Sight]
     epochs: list[dict[str, list[float]]]
     """What the log kept of every epoch of training: `defence/figure` → a vector."""
+    looks: tuple[Int64[np.ndarray, " m"], Float[np.ndarray, "m tokens a b"]] | None = None
+    """Some images, and where each token that crosses looks on them; nothing where no attention decides that."""
 
     def grid(self, tokens: int) -> tuple[int, int] | None:
         """Rows and columns of positions, if that is what the tokens are."""
@@ -86,7 +91,24 @@ def look(model: Split, guard: Guard, data: Data, images: int) -> Scene:
         blind=blind,
         sights=seen,
         epochs=[] if model.record is None else model.record.diagnostics,
+        looks=attended(model, chosen),
     )
+
+
+@torch.no_grad()
+def attended(model: Split, images: Images) -> tuple[np.ndarray, np.ndarray] | None:
+    """The first image of each class, and the maps of the attention in the encoder, if there is one."""
+    layer = next((layer for layer in model.encoder.modules() if hasattr(layer, "maps")), None)
+    if layer is None:
+        return None
+    index = np.unique(images.y.numpy(), return_index=True)[1][:FEW]
+    found: list[torch.Tensor] = []
+    hook = layer.register_forward_pre_hook(lambda layer, inputs: found.append(layer.maps(*inputs)))
+    try:
+        encoded(model, images[torch.as_tensor(index)])
+    finally:
+        hook.remove()
+    return index, torch.cat(found).double().cpu().numpy()
 
 
 @torch.no_grad()

@@ -135,3 +135,16 @@ def of_how_many(shown: list[int], y: Int64[np.ndarray, " m"], why: str) -> str:
     """A sentence for when not all classes are shown."""
     present = len(np.unique(y))
     return f" Shown are {len(shown)} of {present} classes: {why}." if len(shown) < present else ""
+
+
+def doublings(ratio: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
+    """log₂ of a share over an equal share."""
+    return np.log2(np.maximum(ratio, 1e-12))
+
+
+def cover_of(weight: Float[np.ndarray, "a b"]) -> Float[np.ndarray, "a b 4"]:
+    """Colours of positions, by their weight over the image's mean: full from twice, or half, of it on."""
+    level = doublings(weight / max(weight.mean(), 1e-30))
+    cover = MORE_OR_LESS(np.where(level > 0, 1.0, 0.0))
+    cover[..., 3] = 0.75 * np.minimum(1, np.abs(level))
+    return cover

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-import torch
 from torch import nn
 
 from attcem.models.backbones import BACKBONES
-from attcem.models.bottleneck import Bottleneck
+from attcem.models.crossings import Crossing, Map, describe_crossing, insert, read_crossing
 from attcem.models.normalise import Normalise, channel_statistics
+from attcem.models.units import shape_after
 from attcem.naming import look_up
 from attcem.types import Images
 
-SPEC = ("backbone", "shape", "classes", "cut", "bottleneck", "width", "activation")
+SPEC = ("backbone", "shape", "classes", "cut", "crossing", "width", "activation")
 SMALLEST_SIDE = 28
 WIDEST = 1000
 
@@ -50,14 +50,17 @@ def named_spec(
     shape: Sequence[int],
     classes: int,
     cut: int | None = None,
-    bottleneck: Bottleneck | Mapping[str, int] | int | None = None,
+    bottleneck: Map | Mapping[str, int] | int | None = None,
+    crossing: Crossing | Mapping[str, Any] | str | None = None,
     width: float = 1.0,
     activation: str = "sigmoid",
 ) -> dict[str, Any]:
     """The checked JSON-able description from which `build_halves` builds: its keys are SPEC."""
     builder = look_up("backbone", backbone, BACKBONES)
     look_up("activation", activation, ACTIVATIONS)
-    narrow = Bottleneck.of(bottleneck)
+    if bottleneck is not None and crossing is not None:
+        raise ValueError("give bottleneck= or crossing=, not both: a bottleneck is the crossing {map: …}")
+    chosen = read_crossing(crossing) if bottleneck is None else Map.of(bottleneck)
     cut = getattr(builder, "cut", None) if cut is None else cut
     if cut is None:
         raise ValueError(f"backbone {backbone!r} names no default cut: give cut=")
@@ -66,7 +69,7 @@ def named_spec(
         "shape": check_shape(shape),
         "classes": check_classes(classes),
         "cut": cut,
-        "bottleneck": None if narrow is None else vars(narrow).copy(),
+        "crossing": describe_crossing(chosen),
         "width": check_width(width),
         "activation": activation,
     }
@@ -83,32 +86,19 @@ def build_halves(spec: Mapping[str, Any]) -> tuple[nn.Sequential, nn.Sequential,
     encoder, decoder = nn.Sequential(), nn.Sequential()
     encoder.add_module("normalise", Normalise([0.5] * shape[0], [0.25] * shape[0]))
     encoder.add_module("units", front)
-    if spec["bottleneck"] is not None:
-        bottleneck = Bottleneck(**spec["bottleneck"])
-        wide = shape_after(encoder, shape)
-        encoder.add_module("bottleneck", bottleneck.narrow(wide))
-        decoder.add_module("bottleneck", bottleneck.widen(wide))
+    crossing, latent = read_crossing(spec["crossing"]), shape_after(encoder, shape)
+    if crossing is None:
+        decoder.add_module("units", back)
+    else:
+        latent = insert(crossing, encoder, decoder, back, features=latent, classes=spec["classes"])
     encoder.add_module("activation", ACTIVATIONS[spec["activation"]]())
-    decoder.add_module("units", back)
-    return encoder, decoder, shape_after(encoder, shape)
+    return encoder, decoder, latent
 
 
 def measure_normalisation(encoder: nn.Module, images: Images) -> None:
     """Copy the channel statistics of the private images into the encoder's first module."""
     mean, std = channel_statistics(images.x)
     encoder.get_submodule("normalise").load_state_dict(Normalise(mean, std).state_dict())
-
-
-@torch.no_grad()
-def shape_after(network: nn.Module, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Shape of one output for one input of that shape, found by running it; the mode and the statistics stay."""
-    modes = {module: module.training for module in network.modules()}
-    network.eval()
-    try:
-        return tuple(network(torch.zeros(1, *shape)).shape[1:])
-    finally:
-        for module, mode in modes.items():
-            module.training = mode
 
 
 def list_cuts(units: nn.Sequential, shape: tuple[int, ...]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attcem.models.bottleneck import Bottleneck
+from attcem.models.crossings import Crossing, Map, insert, read_crossing
 from attcem.models.cutting import cut_module
 from attcem.models.named import SPEC, ImageData, build_halves, measure_normalisation, named_spec
 from attcem.naming import check_options
@@ -53,7 +54,8 @@ def split(
     shape: tuple[int, int, int] | None = None,
     classes: int | None = None,
     cut: int | None = None,
-    bottleneck: Bottleneck | Mapping[str, int] | int | None = None,
+    bottleneck: Map | Mapping[str, int] | int | None = None,
+    crossing: Crossing | Mapping[str, Any] | str | None = None,
     width: float | None = None,
     activation: str | None = None,
     at: str | None = None,
@@ -67,17 +69,19 @@ def split(
     additive noise by scaling up.
 
     `split(my_module, at="layer2", example=x)` cuts a module of yours, which keeps sharing its parameters with the two
-    halves, and proves on the batch `example` that they compose to the same function.
+    halves, and proves on the batch `example` that they compose to the same function. A `crossing` is then put between
+    the halves, to be trained with them.
     """
     named: dict[str, Any] = {"data": data, "shape": shape, "classes": classes, "cut": cut}
     named |= {"bottleneck": bottleneck, "width": width, "activation": activation}
     own: dict[str, Any] = {"at": at, "example": example}
     if isinstance(model, str):
         refuse(own, f"split({model!r}) takes cut=, not {{}}: at= and example= cut a module of yours")
-        return split_named(model, **{option: value for option, value in named.items() if value is not None})
+        given = {option: value for option, value in (named | {"crossing": crossing}).items() if value is not None}
+        return split_named(model, **given)
     if isinstance(model, nn.Module):
-        refuse(named, "split(module) takes at= and example=, not {}: that applies to a backbone given by name")
-        return split_own(model, **own)
+        refuse(named, "split(module) takes at=, example= and crossing=, not {}: that is for a backbone given by name")
+        return split_own(model, crossing=read_crossing(crossing), **own)
     raise ValueError(f"split takes the name of a backbone or an nn.Module, not {type(model).__name__}")
 
 
@@ -95,11 +99,18 @@ def split_named(name: str, *, data: ImageData | None = None, **options: Any) -> 
     return model
 
 
-def split_own(module: nn.Module, *, at: str | None, example: Tensor | None) -> Split:
-    """Cut a user's module after one of its submodules."""
+def split_own(module: nn.Module, *, at: str | None, example: Tensor | None, crossing: Crossing | None) -> Split:
+    """Cut a user's module after one of its submodules, and put a crossing between the halves if there is one."""
     if at is None or example is None:
         raise ValueError('split(module) needs at="name of a submodule" and example=a batch of its inputs')
     halves = Split(**cut_module(module, at=at, example=example))
+    if crossing is not None:
+        encoder, decoder = nn.Sequential(OrderedDict(module=halves.encoder)), nn.Sequential()
+        features, classes = halves.latent_shape, halves.classes
+        latent = insert(crossing, encoder, decoder, halves.decoder, features=features, classes=classes)
+        encoder.add_module("activation", nn.Sigmoid())
+        where = next(halves.parameters())
+        halves = Split(encoder, decoder, latent_shape=latent, classes=classes).to(where.device, where.dtype)
     halves.training = module.training
     return halves
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import torch
 from torch import nn
 
 Shape = tuple[int, ...]
@@ -60,3 +61,15 @@ def initialise(network: nn.Module) -> None:
         elif isinstance(module, nn.BatchNorm2d):
             nn.init.ones_(module.weight)
             nn.init.zeros_(module.bias)
+
+
+@torch.no_grad()
+def shape_after(network: nn.Module, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Shape of one output for one input of that shape, found by running it; the mode and the statistics stay."""
+    modes = {module: module.training for module in network.modules()}
+    network.eval()
+    try:
+        return tuple(network(torch.zeros(1, *shape)).shape[1:])
+    finally:
+        for module, mode in modes.items():
+            module.training = mode

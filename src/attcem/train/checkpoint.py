@@ -39,7 +39,7 @@ class Spec(TypedDict):
     shape: list[int]
     classes: int
     cut: int | None
-    bottleneck: dict[str, int] | None
+    crossing: dict[str, Any] | None
     width: float
     activation: str
 

@@ -1,0 +1,47 @@
+"""Averages over parts of the picture: the layout is gone, what is there stays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import nn
+
+from attcem.models.crossings.base import Crossing, enlarge
+from attcem.models.units import Shape, convolution, initialise
+
+
+@dataclass(frozen=True)
+class Pool(Crossing):
+    """k×k averages of ReLU(BN(W F)): `channels` numbers for each of size × size parts of the picture."""
+
+    size: int = 2
+    channels: int = 128
+
+    def narrow(self, features: Shape) -> nn.Module:
+        """A 1×1 convolution, then the averages."""
+        layers = nn.Sequential(
+            convolution(features[0], self.channels, kernel=1), nn.AdaptiveAvgPool2d((self.size, self.size))
+        )
+        initialise(layers)
+        return layers
+
+    def widen(self, features: Shape, latent: Shape) -> nn.Module:
+        """Every part spread over its place."""
+        return enlarge(latent[0], features)
+
+
+@dataclass(frozen=True)
+class Vector(Crossing):
+    """The average over the whole picture of ReLU(BN(W F)): `channels` numbers, no layout at all."""
+
+    channels: int = 512
+
+    def narrow(self, features: Shape) -> nn.Module:
+        """A 1×1 convolution, then one average."""
+        layers = nn.Sequential(convolution(features[0], self.channels, kernel=1), nn.AdaptiveAvgPool2d(1), nn.Flatten())
+        initialise(layers)
+        return layers
+
+    def widen(self, features: Shape, latent: Shape) -> nn.Module:
+        """The vector at every place."""
+        return nn.Sequential(nn.Unflatten(1, (self.channels, 1, 1)), enlarge(self.channels, features))
