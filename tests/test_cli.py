@@ -242,6 +242,16 @@ def test_data_that_is_not_there_says_what_to_type(capsys, tmp_path):
     assert "attcem data get cifar10" in capsys.readouterr().err
 
 
+def test_an_interrupted_run_is_not_audited(finished, tmp_path, capsys):
+    run = shutil.copytree(finished, tmp_path / "run")
+    (run / "result.json").unlink()
+    state = json.loads((run / "checkpoint" / "state.json").read_text())
+    (run / "checkpoint" / "state.json").write_text(json.dumps(state | {"finished": False, "epoch": 1}))
+    assert main(["audit", str(run)]) == 1
+    said = capsys.readouterr().err
+    assert f"attcem run {run} --resume` first" in said and "is trained for 1 of" in said
+
+
 def test_audit_of_something_else_says_so(capsys, tmp_path):
     assert main(["audit", str(tmp_path)]) == 1
     assert "not a run" in capsys.readouterr().err

@@ -78,7 +78,7 @@ def tune(options: Namespace) -> None:
 def audit(options: Namespace) -> None:
     """Attack a trained run and write its result."""
     from attcem.config import with_options
-    from attcem.experiment import audit_run, read_experiment, restore_run
+    from attcem.experiment import audit_run, check_finished, read_experiment, restore_run
     from attcem.workplace import working_in
 
     folder = Path(options.run)
@@ -87,6 +87,7 @@ def audit(options: Namespace) -> None:
     given = {name: value for name, value in asked.items() if value is not None}
     experiment = with_options(experiment, {"audit": with_options(experiment.audit, given)})
     with interruptible("finished attacks are kept: the same command goes on after them"), working_in(folder):
+        check_finished(folder)
         trained = restore_run(folder, experiment, device=options.device)
         result = audit_run(folder, experiment, trained, jobs=options.jobs)
     print_result(result, folder)

@@ -55,6 +55,8 @@ def run(
     that attack at the same time (default: as many as pay); with a `guard` there is one, as no other process can build
     it. Under torchrun all processes train, then the first one audits alone and the others end.
     """
+    if not isinstance(experiment, Experiment):
+        raise ValueError(f"run takes an attcem.Experiment, not a {type(experiment).__name__}: see docs/guide.md")
     if guard is not None or team_size() > 1:
         jobs = 1
     if guard is None:
@@ -155,6 +157,16 @@ def with_clients(
     flags = client_flags(model, guard, load_clients(folder, model, guard), data.validation[:8])
     table = by_client(result, trained, clients, experiment.clients, experiment.audit)
     return replace(result, clients=table, flags=result.flags + flags)
+
+
+def check_finished(folder: Path) -> None:
+    """Raise on a run whose training was interrupted: with a result beside it, it would never be resumed."""
+    state = read_state(folder / "checkpoint")
+    if not state.finished:
+        raise ValueError(
+            f"{folder} is trained for {state.epoch} of {state.config.get('epochs')} epochs: type "
+            f"`attcem run {folder} --resume` first"
+        )
 
 
 def load_run(

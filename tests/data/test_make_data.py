@@ -132,7 +132,11 @@ def test_grey_pictures_among_coloured_ones_get_three_channels(pictures):
 REFUSED = {
     "normalised": (lambda x, y: (floats(x) * 2 - 1, y), "values from -1 to 1, not 0 to 1: leave out normalisation"),
     "floats to 255": (lambda x, y: (x.astype(np.float32), y), "values from 0 to 255, not 0 to 1"),
-    "not finite": (lambda x, y: (x / 255 * np.where(np.arange(60) > 0, 1, np.nan)[:, None, None, None], y), "nan"),
+    "not finite": (
+        lambda x, y: (x / 255 * np.where(np.arange(60) > 0, 1, np.nan)[:, None, None, None], y),
+        "contain NaN",
+    ),
+    "zeros and ones": (lambda x, y: ((x > 99).astype(np.uint8), y), "nearly black: give 255"),
     "four channels": (
         lambda x, y: (np.concatenate([x, x[..., :1]], 3), y),
         r"\(60, 28, 28, 4\): no axis is the 1 or 3",

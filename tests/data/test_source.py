@@ -36,13 +36,23 @@ BAD = {
     "one-hot labels": ({"y_test": np.eye(8, dtype=int)}, "integer label"),
     "negative labels": ({"y_test": np.arange(8) - 4}, "negative label -4"),
     "one class": ({"y_train": np.zeros(40, int), "y_test": np.zeros(8, int)}, "fewer than 2 classes"),
-    "huge label": ({"y_train": np.arange(40) * 1000}, "without gaps"),
+    "untrained class": ({"y_test": np.full(8, 9)}, "no training image has the class 9"),
+    "zeros and ones": ({"x_train": np.tile(np.eye(28, dtype=np.uint8)[..., None], (40, 1, 1, 3))}, "nearly black"),
     "too large a label": ({"y_train": np.full(40, 2**64 - 1, np.uint64)}, "without gaps"),
     "names too few": ({"class_names": np.array(["a", "b"])}, "label 3 has no name"),
     "group too short": ({"group": np.arange(39)}, r"39 ids: give 40 .* or 48"),
     "float group": ({"group": np.arange(40) / 1}, "integer or text"),
     "pickled": ({"y_train": np.array([object()] * 40)}, "plain arrays"),
 }
+
+
+def test_labels_with_gaps_are_as_many_classes_as_there_are(tmp_path):
+    labels = np.array([5, 7, 9, 11])
+    x = np.random.default_rng(0).integers(0, 256, (88, 28, 28, 1), dtype=np.uint8)
+    y = labels[np.arange(88) % 4]
+    np.savez(tmp_path / "own.npz", x_train=x[:80], y_train=y[:80], x_test=x[80:], y_test=y[80:])
+    data = load_data(f"npz:{tmp_path / 'own.npz'}")
+    assert data.class_names == ("5", "7", "9", "11") and sorted(data.private.y.unique().tolist()) == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("case", BAD)

@@ -88,6 +88,16 @@ def test_a_kind_is_the_name_in_the_table_and_only_there():
     assert (Louder().kind, Noise().kind) == ("louder", "noise")
 
 
+def test_a_misspelt_hook_and_what_does_not_exist_are_named():
+    with pytest.raises(ValueError, match=r"Typo\.penalti is never called: did you mean 'penalty'"):
+        type("Typo", (attcem.Defence,), {"penalti": lambda self, batch: 0})
+    for declared, message in (({"needs": {"noize"}}, "noise"), ({"distribution": "gaussian"}, "normal")):
+        with pytest.raises(ValueError, match=message):
+            Guard(type("Own", (attcem.Defence,), declared)())
+    with pytest.raises(ValueError, match="holds defences, not a Linear"):
+        Guard(torch.nn.Linear(2, 2))
+
+
 class Own(attcem.Defence):
     def __init__(self, share=0.5, words=("a", "b"), hidden=1, made=None):
         super().__init__()

@@ -18,6 +18,7 @@ from attcem.assess.record import (
     current_commit,
     describe_experiment,
     gallery,
+    release_flags,
     shown,
     stack_epochs,
     training_flags,
@@ -37,8 +38,11 @@ from attcem.models import Split
 from attcem.naming import look_up
 from attcem.progress import say
 from attcem.threat import build_view, make_oracle
-from attcem.train import check_guard, check_network, evaluate
+from attcem.train import check_arguments, check_guard, check_network, evaluate
 from attcem.types import Images, Record, Result, View
+
+FEWEST = 10
+"""Public images without which no attack can learn and validate."""
 
 __all__ = ["allowed", "audit", "forget", "observe", "take_part"]
 
@@ -63,10 +67,13 @@ def audit(
     interrupted audit goes on after them. Attacks and evaluator work where the model lies; pictures are scored,
     and bounds computed, on the CPU.
     """
-    config, guard = with_options(config or AuditConfig(), options), Guard.of(guard)
+    config, guard = with_options(config or AuditConfig(), options), check_arguments(model, guard, data)
     suite = look_up("suite", config.suite, SUITES).beside(attacks or {})
     able, skipped = allowed(suite.attacks, look_up("threat model", config.threat, GRANTS))
-    check_guard(model, guard, check_network(model, data, data.public))
+    some = check_network(model, data, data.public)
+    check_guard(model, guard, some)
+    if len(data.public) < FEWEST:
+        raise ValueError(f"the attacker owns {len(data.public)} public images: give at least {FEWEST}, data.public")
     for name, why in skipped.items():
         say(f"{name}: skipped, {why}", shown=progress)
     with torch.random.fork_rng():
@@ -94,7 +101,7 @@ def audit(
         worst=worst,
         baselines={name: judge.summary(name) for name in BASELINES},
         per_class=per_class,
-        flags=flags + below_the_floor(worst, promised) + training_flags(record, guard),
+        flags=flags + below_the_floor(worst, promised) + training_flags(record, guard) + release_flags(guard, some),
         cost=record.cost | costs(model, view.targets),
         history=record.history,
         versions=versions(),

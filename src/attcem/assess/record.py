@@ -20,7 +20,7 @@ from attcem.data import Data
 from attcem.defences import Guard, describe
 from attcem.models import Split
 from attcem.train import honesty_flags
-from attcem.types import Images, Record
+from attcem.types import Images, Latent, Record
 
 SHOWN = 10
 """So many pictures are kept of every attack."""
@@ -34,7 +34,37 @@ def training_flags(record: Record, guard: Guard) -> list[str]:
     """What the defences say of themselves, and which of their penalties could fall without the encoder."""
     fallen = record.surrogate_only.items()
     bounds = {name: getattr(link, "bounds_information", False) for name, link in guard.named.items()}
-    return guard.flags + [flag for name, fall in fallen for flag in honesty_flags(name, fall, bounds[name])]
+    flags = guard.flags + [flag for name, fall in fallen for flag in honesty_flags(name, fall, bounds[name])]
+    lost = record.cost.get("lost_penalties", 0)
+    steps = round(1000 * record.cost.get("train_s", 0) / max(record.cost.get("step_ms", 0), 1e-9))
+    if lost > steps / 100:
+        flags.append(
+            f"penalties were not finite {lost:.0f} times in {steps} steps and counted as zero: the defence did nothing "
+            "then; check its penalty, or lower train.lr"
+        )
+    audited = describe(guard)
+    if record.defence is not None and record.defence != audited:
+        flags.append(f"audited under {audited or 'no defence'}, but trained under {record.defence or 'no defence'}")
+    return flags
+
+
+@torch.no_grad()
+def release_flags(guard: Guard, z: Latent) -> list[str]:
+    """Says when a release differs between training and deployment, or draws numbers that it does not declare."""
+    flags, training = [], guard.training
+    with torch.random.fork_rng():
+        released = []
+        for mode in (True, False):
+            torch.manual_seed(0)
+            released.append(guard.train(mode).release(z))
+        if not torch.equal(*released):
+            flags.append("the guard releases something else in training than now: only what leaves now was attacked")
+        given, before = guard.draw(z), torch.random.get_rng_state()
+        guard.release(z, given)
+        if not torch.equal(torch.random.get_rng_state(), before):
+            flags.append("the guard draws random numbers that it does not declare: take them as an argument of release")
+    guard.train(training)
+    return flags
 
 
 def stack_epochs(epochs: list[dict[str, list[float]]]) -> dict[str, np.ndarray]:

@@ -37,6 +37,8 @@ class Suite:
 
     def beside(self, attacks: Mapping[str, Any]) -> Suite:
         """The same suite with further attacks; its version tells."""
+        if not isinstance(attacks, Mapping):
+            raise ValueError(f"attacks is a {type(attacks).__name__}: name each attack, as in {{'mine': MyAttack()}}")
         for name, attack in attacks.items():
             check_name(name)
             if name in self.attacks:

@@ -76,6 +76,8 @@ def byte_scale(x: np.ndarray) -> int:
     if x.dtype.kind not in "fiu":
         raise ValueError(f"images are {x.dtype}: give uint8 from 0 to 255, or floats in [0, 1]")
     low, high = x.min(), x.max()
+    if not np.isfinite([low, high]).all():
+        raise ValueError("images contain NaN or infinite values: remove or replace them")
     most = 1 if x.dtype.kind == "f" else 255
     if not (low >= 0 and high <= most):
         raise ValueError(

@@ -44,7 +44,17 @@ class Source:
         if self.x_test is not None and self.x_test.shape[1:] != self.x_train.shape[1:]:
             shapes = f"{self.x_test.shape[1:]} and x_train {self.x_train.shape[1:]}"
             raise ValueError(f"x_test has images of {shapes}: resize one of them so that they agree")
-        put(self, "class_names", _names(self.class_names, self.labels, len(self.y_train)))
+        some = self.x_train[:256]
+        if some.max() == 1:
+            raise ValueError(
+                "pixels have only the values 0 and 1, which is nearly black: give 255 * x, or floats in [0, 1]"
+            )
+        if not self.class_names:  # labels 5, 7 and 9 are three classes
+            found = np.unique(self.labels)
+            put(self, "class_names", tuple(map(str, found)))
+            for y_name in ("y_train", "y_test")[: 1 + (self.y_test is not None)]:
+                put(self, y_name, np.searchsorted(found, getattr(self, y_name)))
+        _check_classes(self.class_names, self.y_train, self.labels)
         if self.group is not None:
             put(self, "group", _groups(self.group, len(self.y_train), len(self.labels)))
 
@@ -132,17 +142,16 @@ def _labels(y: np.ndarray, name: str, length: int, of: str) -> np.ndarray:
     return y.astype(np.int64)
 
 
-def _names(names: tuple[str, ...], labels: np.ndarray, training: int) -> tuple[str, ...]:
+def _check_classes(names: tuple[str, ...], training: np.ndarray, labels: np.ndarray) -> None:
     if len(np.unique(labels)) < 2:
         raise ValueError("there are fewer than 2 classes: give images of at least 2 different labels")
-    classes = int(labels.max()) + 1
-    if names and classes > len(names):
-        raise ValueError(f"label {classes - 1} has no name: class_names has {len(names)}, give one per class")
-    if not names and classes > training:
+    if labels.max() >= len(names):
+        raise ValueError(f"label {labels.max()} has no name: class_names has {len(names)}, give one per class")
+    untrained = np.setdiff1d(labels, training)
+    if len(untrained):
         raise ValueError(
-            f"label {classes - 1} with {training} training images: renumber the classes from 0 without gaps"
+            f"no training image has the class {names[untrained[0]]}: leave its test images out, or add some"
         )
-    return names or tuple(str(label) for label in range(classes))
 
 
 def _groups(group: np.ndarray, training: int, everything: int) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
 from functools import wraps
@@ -22,6 +23,8 @@ NOISE, INPUT_GRADIENT, WEIGHTED = "noise", "input_gradient", "weighted"
 """What a defence may need: Gaussian noise in its guard, without which it means nothing; latents that hang on the
 images, for a penalty that is differentiated through the encoder; the penalty's weight on its own parameters, too,
 because they shape what is released."""
+NEEDS = (NOISE, INPUT_GRADIENT, WEIGHTED)
+HOOKS = ("setup", "attach", "release", "penalty", "observe", "review")
 
 
 class Stage(IntEnum):
@@ -49,6 +52,9 @@ def finite(penalty: Callable[[Any, Batch], Tensor]) -> Callable[[Any, Batch], Te
     @wraps(penalty)
     def checked(self: Any, batch: Batch) -> Tensor:
         value = penalty(self, batch)
+        if not isinstance(value, Tensor) or value.numel() != 1:
+            found = f"shape {tuple(value.shape)}" if isinstance(value, Tensor) else f"type {type(value).__name__}"
+            raise ValueError(f"the penalty of {self.kind} must be a scalar tensor, not something of {found}: mean it")
         broken = [name for name, reading in batch.readings.items() if not reading.isfinite().all()]
         batch.readings.update({name: torch.zeros_like(batch.readings[name]) for name in broken})
         if broken or not value.isfinite():
@@ -83,6 +89,10 @@ class Defence(nn.Module):
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         cls.kind = snake_case(cls.__name__)
+        if not any(getattr(cls, hook) is not getattr(Defence, hook) for hook in HOOKS):
+            for name in vars(cls):
+                for hook in difflib.get_close_matches(name, HOOKS, 1, 0.8):
+                    raise ValueError(f"{cls.__name__}.{name} is never called: did you mean {hook!r}?")
         if "penalty" in vars(cls):
             cls.penalty = finite(cls.penalty)  # type: ignore[assignment, method-assign]
 

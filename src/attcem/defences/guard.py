@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from torch import Tensor, nn
 
-from attcem.defences.base import Defence
+from attcem.defences.base import NEEDS, Defence
 from attcem.links import number
+from attcem.maths import DISTRIBUTIONS
+from attcem.naming import look_up
 from attcem.types import Batch, Latent, Released
 
 
@@ -22,6 +24,8 @@ class Guard(nn.Module):
         self.chained = nn.ModuleList()
         for part in parts:
             self.chained.extend(part.chained if isinstance(part, Guard) else [part])
+        for link in self.chained:
+            check(link)
         if len(set(self.chained)) < len(self.chained):
             raise ValueError("a guard holds the same defence twice: make a second one, as in Noise(0.1) + Noise(0.1)")
 
@@ -79,6 +83,10 @@ class Guard(nn.Module):
             z = link.release(z, *given)
         return z
 
+    def draw(self, z: Latent) -> dict[str, Tensor]:
+        """Fresh random numbers for a release of these latents, for each link that takes any."""
+        return {name: DISTRIBUTIONS[law](z) for name, law in self.distributions.items()}
+
     def observe(self, batch: Batch) -> None:
         """Let every link look."""
         for link in self.links:
@@ -86,6 +94,16 @@ class Guard(nn.Module):
 
     def __add__(self, other: Defence | Guard) -> Guard:
         return Guard(self, other)
+
+
+def check(link: nn.Module) -> None:
+    """Raise on a link that is no defence, or that declares what does not exist."""
+    if not isinstance(link, Defence):
+        raise ValueError(f"a guard holds defences, not a {type(link).__name__}: derive it from attcem.Defence")
+    for need in link.needs:
+        look_up(f"need of {link.kind}", need, dict.fromkeys(NEEDS))
+    if link.distribution is not None:
+        look_up(f"distribution of {link.kind}", link.distribution, DISTRIBUTIONS)
 
 
 def own_parameters(guard: Guard | Defence) -> list[nn.Parameter]:

@@ -1,6 +1,6 @@
 """Training the split network under a defence."""
 
-from attcem.train.agreement import check_guard, check_network
+from attcem.train.agreement import check_arguments, check_guard, check_network
 from attcem.train.averaging import restore_guards, under
 from attcem.train.checkpoint import State, best_of, read_state, read_tensors, refuse_other_draw
 from attcem.train.clients import fit_clients, refuse_processes
@@ -15,6 +15,7 @@ __all__ = [
     "RECIPES",
     "State",
     "best_of",
+    "check_arguments",
     "check_guard",
     "check_network",
     "evaluate",

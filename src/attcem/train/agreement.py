@@ -4,13 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
+from torch import Tensor
 
 from attcem.data import Data
-from attcem.defences import Guard
+from attcem.defences import Defence, Guard
 from attcem.models import Split
 from attcem.types import Images, Latent
+
+
+def check_arguments(model: Any, guard: Any, data: Any) -> Guard:
+    """The guard, or a ValueError that says which argument is not what it should be, and how to make it."""
+    if not isinstance(model, Split):
+        made = 'attcem.split("vgg11_bn", data=data), or attcem.split(module, at=…, example=…)'
+        raise ValueError(f"model is {kind(model)}, not a network cut in two: make it with {made}")
+    if not isinstance(guard, Guard | Defence):
+        made = "attcem.Noise(sigma=0.1), two of them added, or attcem.Guard() for no defence"
+        raise ValueError(f"guard is {kind(guard)}, not a defence: give {made}")
+    if not isinstance(data, Data):
+        raise ValueError(f"data is {kind(data)}, not a data set in parts: make it with attcem.make_data or load_data")
+    return Guard.of(guard)
+
+
+def kind(given: Any) -> str:
+    """What something is, in words."""
+    return f"the class {given.__name__}" if isinstance(given, type) else f"a {type(given).__name__}"
 
 
 def check_network(model: Split, data: Data, images: Images) -> Latent:
@@ -35,7 +55,10 @@ def check_guard(model: Split, guard: Guard, z: Latent) -> None:
     """Raise a ValueError where a guard cannot release latents of this network, most often as it was never set up."""
     with in_evaluation(model, guard):
         try:
-            model.decoder(guard.release(z))
+            released = guard.release(z)
+            if not isinstance(released, Tensor):
+                raise ValueError(f"its release returns {kind(released)}, not a tensor")
+            model.decoder(released)
         except (AttributeError, RuntimeError, TypeError, ValueError) as error:
             raise ValueError(
                 f"the guard cannot release latents of this network ({str(error).splitlines()[0]}): train both, "

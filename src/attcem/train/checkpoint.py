@@ -64,11 +64,13 @@ class State:
     dropped: list[Annotated[dict[str, str], TensorFile]] = field(default_factory=list)
     draw: str = ""
     """sha256 of the images' positions in the data set; empty where that is not known."""
+    defence: list[dict[str, Any]] | None = None
+    """What it is trained under, as a configuration describes it; nothing in files of an earlier version."""
 
     @property
     def record(self) -> Record:
         """What a result repeats of it."""
-        return Record(self.seed, self.history, self.diagnostics, self.surrogate_only, self.cost)
+        return Record(self.seed, self.history, self.diagnostics, self.surrogate_only, self.cost, self.defence)
 
 
 def save_state(folder: Path, state: State, tensors: Mapping[str, Tensor], *, best: bool) -> None:
@@ -158,8 +160,8 @@ def best_of(run: str | Path) -> dict[str, Tensor]:
 def refuse_other(theirs: State, mine: State, out: Path) -> None:
     """Raise where a checkpoint belongs to a run of other settings; where it was trained does not matter."""
     before, now = ({**vars(state), "config": {**state.config, "device": "any"}} for state in (theirs, mine))
-    for name in ("config", "seed", "spec"):
-        if before[name] != now[name]:
+    for name in ("config", "seed", "spec", "defence"):
+        if before[name] != now[name] and not (name == "defence" and before[name] is None):
             raise ValueError(f"{out} was trained with another {name}: {differences(before[name], now[name])}")
     refuse_other_draw(theirs, mine.draw, out)
 

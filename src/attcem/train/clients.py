@@ -11,7 +11,7 @@ from attcem.config import ClientsConfig, TrainConfig, with_options
 from attcem.data import Data
 from attcem.defences import Defence, Guard
 from attcem.models import Split
-from attcem.train.agreement import check_network
+from attcem.train.agreement import check_arguments, check_network
 from attcem.train.checkpoint import State
 from attcem.train.distributed import team_size
 from attcem.train.federated import Federated
@@ -55,12 +55,13 @@ def fit_clients(
     """
     refuse_processes()
     config = with_options(config or TrainConfig(), options)
+    guard = check_arguments(model, guard, data)
     check_network(model, data, data.private)
     with lock_folder(out), torch.random.fork_rng():
         torch.manual_seed(seed)
         run = Federated(
             model,
-            Guard.of(guard),
+            guard,
             data,
             clients,
             config=config,

@@ -19,7 +19,7 @@ from attcem.defences import Defence, Guard, Surrogate, describe, own_parameters
 from attcem.device import find_device, number_format, peak_megabytes
 from attcem.models import Split
 from attcem.progress import bar, say
-from attcem.train.agreement import check_network
+from attcem.train.agreement import check_arguments, check_network
 from attcem.train.checkpoint import (
     STATE,
     State,
@@ -75,12 +75,12 @@ def fit(
     last one, ending in the same weights as if never interrupted. Processes that torchrun has started share every batch
     and end in the weights that one of them would: `batch` is that of all together.
     """
-    config = with_options(config or TrainConfig(), options)
+    config, guard = with_options(config or TrainConfig(), options), check_arguments(model, guard, data)
     check_network(model, data, data.private)
     team = join(config.device)
     with lock_folder(out, team), torch.random.fork_rng(), team.whole_batch(model):
         torch.manual_seed(seed)
-        run = Training(model, Guard.of(guard), data, config, seed, None if out is None else Path(out), progress, team)
+        run = Training(model, guard, data, config, seed, None if out is None else Path(out), progress, team)
         run.start(resume)
         while run.state.epoch < config.epochs:
             run.epoch()
@@ -115,7 +115,9 @@ class Training:
         self.modules = {"model": self.model, "guard": self.guard}
         self.data, self.config, self.seed, self.out = data, config, seed, out
         self.team, self.shown = team, progress and team.first
-        self.state = State(dataclasses.asdict(config), model.spec, seed, draw=data.draw.get("sha256", ""))
+        self.state = State(
+            dataclasses.asdict(config), model.spec, seed, draw=data.draw.get("sha256", ""), defence=describe(guard)
+        )
         self.best: dict[str, torch.Tensor] = {}
         self.untrained = {
             name: copy.deepcopy(link) for name, link in guard.named.items() if isinstance(link, Surrogate)
