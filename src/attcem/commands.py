@@ -87,8 +87,8 @@ def audit(options: Namespace) -> None:
     given = {name: value for name, value in asked.items() if value is not None}
     experiment = with_options(experiment, {"audit": with_options(experiment.audit, given)})
     with interruptible("finished attacks are kept: the same command goes on after them"), working_in(folder):
-        check_finished(folder)
         trained = restore_run(folder, experiment, device=options.device)
+        check_finished(folder)
         result = audit_run(folder, experiment, trained, jobs=options.jobs)
     print_result(result, folder)
 

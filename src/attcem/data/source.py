@@ -54,7 +54,7 @@ class Source:
             put(self, "class_names", tuple(map(str, found)))
             for y_name in ("y_train", "y_test")[: 1 + (self.y_test is not None)]:
                 put(self, y_name, np.searchsorted(found, getattr(self, y_name)))
-        _check_classes(self.class_names, self.y_train, self.labels)
+        _check_classes(self.class_names, self.labels)
         if self.group is not None:
             put(self, "group", _groups(self.group, len(self.y_train), len(self.labels)))
 
@@ -142,16 +142,11 @@ def _labels(y: np.ndarray, name: str, length: int, of: str) -> np.ndarray:
     return y.astype(np.int64)
 
 
-def _check_classes(names: tuple[str, ...], training: np.ndarray, labels: np.ndarray) -> None:
+def _check_classes(names: tuple[str, ...], labels: np.ndarray) -> None:
     if len(np.unique(labels)) < 2:
         raise ValueError("there are fewer than 2 classes: give images of at least 2 different labels")
     if labels.max() >= len(names):
         raise ValueError(f"label {labels.max()} has no name: class_names has {len(names)}, give one per class")
-    untrained = np.setdiff1d(labels, training)
-    if len(untrained):
-        raise ValueError(
-            f"no training image has the class {names[untrained[0]]}: leave its test images out, or add some"
-        )
 
 
 def _groups(group: np.ndarray, training: int, everything: int) -> np.ndarray:
