@@ -37,6 +37,30 @@ def test_the_undefended_run_ends_every_curve_so_there_they_all_agree():
     assert between.difference == pytest.approx(0.0025, abs=1e-6)  # half way to a gap of 0.005
 
 
+def test_an_undefended_run_that_is_not_the_most_accurate_is_no_part_of_a_curve():
+    defended = [
+        made(noise(1), 0.867, 0.00709),
+        made(noise(2), 0.725, 0.01103),
+        made(bound(1), 0.825, 0.01529),
+        made(bound(2), 0.767, 0.01442),
+    ]
+    for runs in (defended, [made({}, 0.825, 0.00547), *defended]):
+        found = quickly(runs, at_accuracy=0.825)
+        assert row(found, "noise").mean == pytest.approx(0.00825, abs=1e-5)
+        assert row(found, BOUND).mean == pytest.approx(0.01529, abs=1e-6)
+        assert row(found, "noise").spans == "0.7250–0.8670"
+
+
+def test_seeds_with_and_without_an_undefended_end_have_the_same_strengths():
+    runs = [made(defence, 0.7, 0.04, seed) for defence in (noise(1), bound(1)) for seed in (0, 1)]
+    runs += [made({"gmm": {"lam": lam}}, 0.8 - lam / 10, 0.04, seed) for lam in (0, 1) for seed in (0, 1)]
+    runs += [made({}, 0.8, 0.02, 0), made({}, 0.6, 0.02, 1, flags=("weak",))]
+    found = quickly(runs, at_accuracy=0.7)
+    assert not any("not every seed has every strength" in line.notes for line in found.rows)
+    assert math.isnan(row(found, "noise").area), "one seed's line is no area of the defence"
+    assert not any(line.flagged for line in found.rows), "only a run that ends a curve can mark it"
+
+
 def test_the_undefended_run_of_another_training_is_not_an_end():
     runs = [run for run in planted(0.005) if run.config["defence"]]
     runs += [made({}, 0.9, 0.02, seed, train={"epochs": 50}) for seed in range(3)]

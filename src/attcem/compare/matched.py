@@ -159,7 +159,7 @@ def _row(
         wilcoxon_p=contrast.wilcoxon_p,
         area=mean(along),
         area_std=spread(along),
-        flagged=any(run.flags for run in (*curve.runs, *curve.undefended)),
+        flagged=any(run.flags for runs in curve.lines.values() for run in runs),
         verdict="reference" if curve is reference else verdict(scores, contrast, METRICS[metric].higher_is_better),
         notes=tuple(notes(curve, reference, scores, contrast)),
     )

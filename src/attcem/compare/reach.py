@@ -69,6 +69,9 @@ def scores_at(curve: Curve, accuracy: float, metric: str) -> dict[int, np.ndarra
 
 
 def areas(curve: Curve, span: Span, metric: str) -> list[float]:
-    """The mean score along a span, of each seed."""
+    """The mean score along a span, of each seed; none unless the lines of all seeds cover it."""
+    own = span_of(curve)
+    if not own.low <= span.low < span.high <= own.high:
+        return []
     lines = (line(curve, seed, metric) for seed in curve.lines)
     return [area_under(accuracies, scores.mean(1), *span) for accuracies, scores in lines]

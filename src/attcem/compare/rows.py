@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -71,7 +72,7 @@ def notes(curve: Curve, reference: Curve, scores: Mapping[int, np.ndarray], cont
         "1 seed: interval over images only, another training may turn it": seeds == 1,
         f"only {seeds} seeds": 1 < seeds < ENOUGH,
         f"reached by {len(scores)} of {len(curve.lines)} seeds": 0 < len(scores) < len(curve.lines),
-        "not every seed has every strength": len({len(runs) for runs in curve.lines.values()}) > 1,
+        "not every seed has every strength": len(set(Counter(run.seed for run in curve.runs).values())) > 1,
         f"trained differently ({'; '.join(unlike)})": bool(unlike),
     }
     return [remark for remark, holds in remarks.items() if holds]

@@ -34,9 +34,16 @@ class Curve:
 
     @cached_property
     def lines(self) -> dict[int, list[Result]]:
-        """Seed → its runs, the undefended one among them as the end where the strength is zero."""
-        seeds = sorted({run.seed for run in self.runs})
-        return {seed: [run for run in (*self.runs, *self.undefended) if run.seed == seed] for seed in seeds}
+        """Seed → its runs, and the undefended one as their end if it is more accurate than all of them.
+
+        A defence can gain accuracy; the undefended run would then lie in the middle of a line it is no part of.
+        """
+        found = {}
+        for seed in sorted({run.seed for run in self.runs}):
+            own = [run for run in self.runs if run.seed == seed]
+            best = max(run.accuracy for run in own)
+            found[seed] = own + [run for run in self.undefended if run.seed == seed and run.accuracy > best]
+        return found
 
     def name_at(self, setting: Setting) -> str:
         """Its name at one strength."""
