@@ -49,6 +49,13 @@ def test_two_versions_of_a_suite_are_refused_with_what_to_type():
     assert len(comparison_tables(runs)) == 2, "on a page each version has a table of its own"
 
 
+def test_another_threat_model_is_refused_although_results_made_in_python_do_not_list_it_among_their_settings():
+    runs = [made(noise(1), 0.7, 0.04), made(bound(1), 0.7, 0.04)]
+    runs[1].threat = "white_box"
+    with pytest.raises(ValueError, match=r"audit\.threat: query and white_box"):
+        quickly(runs, at_accuracy=0.7)
+
+
 def test_missing_and_broken_scores_are_named_with_their_run():
     for values, message in ((None, "no per-image scores 'worst/mse'"), (np.full(IMAGES, np.inf), "not finite")):
         runs = [made(noise(1), 0.7, 0.04), made(bound(1), 0.7, 0.04, seed=2)]

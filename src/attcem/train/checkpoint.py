@@ -68,7 +68,7 @@ class State:
     @property
     def record(self) -> Record:
         """What a result repeats of it."""
-        return Record(self.seed, self.history, self.diagnostics, self.surrogate_only, self.cost)
+        return Record(self.seed, self.history, self.diagnostics, self.surrogate_only, self.cost, self.config)
 
 
 def save_state(folder: Path, state: State, tensors: Mapping[str, Tensor], *, best: bool) -> None:

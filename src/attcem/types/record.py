@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -15,3 +16,5 @@ class Record:
     surrogate_only: dict[str, float] = field(default_factory=dict)
     """Link → how far its penalty fell when only its own parameters learned."""
     cost: dict[str, float] = field(default_factory=dict)
+    config: dict[str, Any] = field(default_factory=dict)
+    """The settings of the training, a TrainConfig."""
