@@ -38,8 +38,8 @@ def describe_reach(curve: Curve) -> str:
     """A curve's span, or why it has none."""
     span = span_of(curve)
     if span.low <= span.high:
-        return str(span)
-    return "one strength only: run more" if len(curve.settings) == 1 else "its seeds have no accuracy in common"
+        return str(span) if span.low < span.high else f"only {span}"
+    return "only one strength: run more" if len(curve.settings) == 1 else "its seeds have no accuracy in common"
 
 
 def common_span(curves: list[Curve]) -> Span | None:

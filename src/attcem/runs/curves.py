@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from attcem.runs.config import differences, differing, grouped, links, numbers, strengths, words
-from attcem.runs.names import name_chain, name_run, with_symbol
+from attcem.runs.names import name_chain, name_run, show_value, with_symbol
 from attcem.runs.settings import Setting, settings_of
 from attcem.runs.twins import find_twins
 from attcem.types import Result
@@ -66,9 +66,13 @@ def curves_of(runs: Sequence[Result]) -> list[Curve]:
 def _refuse_copies(settings: Sequence[Setting]) -> None:
     """A run that is there twice would count twice."""
     for setting in settings:
-        for name, times in Counter(map(name_run, setting.runs)).items():
-            if times > 1:
-                raise ValueError(f"{times} runs of {name} have the same settings: name only one of them")
+        for copies in grouped(setting.runs, name_run):
+            if len(copies) > 1:
+                folders = ", ".join(str(run.folder) for run in copies if run.folder)
+                raise ValueError(
+                    f"{len(copies)} runs of {name_run(copies[0])} have the same settings: name only one of them"
+                    + f" ({folders})" * bool(folders)
+                )
 
 
 def _divided(family: Sequence[Setting], twins: dict[int, Result]) -> list[Curve]:
@@ -124,4 +128,4 @@ def _differing_surroundings(curve: Curve, curves: Sequence[Curve]) -> str:
     ours = curve.settings[0].surroundings
     others = [other.settings[0].surroundings for other in curves if other.chain == curve.chain]
     keys = dict.fromkeys(key for theirs in others for key in differences(ours, theirs))
-    return f" [{', '.join(f'{key}={ours.get(key)}' for key in keys)}]" if keys else ""
+    return f" [{', '.join(f'{key}={show_value(key, ours.get(key))}' for key in keys)}]" if keys else ""
