@@ -1,5 +1,6 @@
 """The audit: wired to the released graph, worst case per image, nothing lost on disk."""
 
+import json
 import sys
 from dataclasses import replace
 from typing import ClassVar
@@ -7,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 import attcem
 from attcem.assess import allowed, audit, below_the_floor, record
@@ -17,11 +19,12 @@ from attcem.attacks import ATTACKS, SUITES, Attack, Reconstruction, Suite
 from attcem.attacks.adversarial import AdversarialDecoder
 from attcem.attacks.decoder import Decoder
 from attcem.attacks.optimise import Optimise
-from attcem.config import GRANTS
-from attcem.defences import Noise, Undefended
+from attcem.config import GRANTS, AuditConfig
+from attcem.defences import Guard, Noise, Undefended
 from attcem.metrics import Evaluator
 from attcem.threat import build_view
 from attcem.types import Result, Summary, View, Workbook
+from tests.compare.planted import bound, made, noise, quickly
 from tests.conftest import shrink
 from tests.probes import Blank
 
@@ -69,6 +72,47 @@ def test_the_result_survives_the_disk(audited, trained, tmp_path):
     assert audited.cost["bytes"] == 8 * 7 * 7 * 4 and audited.history == trained.record.history
     assert audited.strengths == {"noise": "sigma"}
     assert "decoder_small" in audited.report(tmp_path / "page.html").read_text()
+
+
+def own_network(data, channels, **training):
+    """A network of the user's own, cut behind its first activation, and trained for an epoch if settings are given."""
+    module = nn.Sequential(nn.Conv2d(1, channels, 3, 4), nn.Sigmoid(), nn.Flatten(), nn.LazyLinear(data.classes))
+    example = torch.rand(2, *data.shape)
+    module(example)
+    model = attcem.split(module, at="1", example=example)
+    if training:
+        attcem.fit(model, Undefended(), data, **training, progress=False)
+    return model
+
+
+def describe_audit(model, guard, data):
+    return record.describe_experiment(model, Guard.of(guard), data, AuditConfig())
+
+
+def test_a_result_made_in_python_says_which_network_of_ones_own_it_is_and_how_it_was_trained(small):
+    narrow = describe_audit(own_network(small, 4, epochs=1, batch=16), Undefended(), small)
+    assert narrow["train"]["epochs"] == 1 and narrow["train"]["batch"] == 16
+    assert narrow["model"]["latent"] == [4, 7, 7] and narrow["model"]["parameters"] == {"device": 40, "cloud": 1970}
+    again, wide = own_network(small, 4), own_network(small, 5)
+    assert (
+        describe_audit(again, Noise(0.1), small)["model"] == narrow["model"] == json.loads(json.dumps(narrow["model"]))
+    )
+    assert describe_audit(wide, Undefended(), small)["model"]["sha256"] != narrow["model"]["sha256"]
+    assert "train" not in describe_audit(again, Undefended(), small), "nobody knows how it was trained"
+
+
+def test_only_results_of_one_network_of_ones_own_are_compared(small):
+    """Undefended and defended ones of the same network among them."""
+    networks = [describe_audit(own_network(small, channels), Undefended(), small)["model"] for channels in (4, 4, 4, 5)]
+    defences = {}, noise(1), bound(1), bound(2)
+    none, first, second, other = (
+        made(defence, 0.9 - number / 10, 0.02 + number / 100, model=network)
+        for number, (defence, network) in enumerate(zip(defences, networks, strict=True))
+    )
+    spans = [line.spans for line in quickly([none, first, second]).rows]
+    assert spans == ["0.8000–0.9000", "0.7000–0.9000"]
+    with pytest.raises(ValueError, match=r"differ in model\.latent: \[4, 7, 7\] and \[5, 7, 7\]; .*model\.sha256"):
+        quickly([none, first, other])
 
 
 def test_pictures_are_kept_of_the_first_images_and_of_those_that_leak_most_least_and_in_the_middle(audited):

@@ -138,7 +138,7 @@ def audit_run(
     result = audit(model, guard, data, experiment.audit, experiment=config, keep=folder / "audit", progress=progress)
     if clients:
         result = with_clients(result, folder, experiment, (model, guard, data), clients)
-    result.save(folder)
+    result.save(folder, overwrite=True)
     forget(folder / "audit")
     return result
 

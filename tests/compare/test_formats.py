@@ -34,7 +34,7 @@ def test_a_flag_of_the_undefended_run_marks_every_curve_that_ends_there():
 
 def test_text_lines_up_and_says_where_and_against_what():
     text = FORMATS["text"](quickly(planted(0.005))).splitlines()
-    assert text[0].startswith("worst-case MSE at accuracy 0.8000, the highest that all reach with their defence on")
+    assert text[0].startswith("worst-case MSE at accuracy 0.8000, the highest accuracy that every defence reaches")
     assert "difference from noise" in text[1] and "1 comparison" in text[1] and "0.6000–0.9000" in text[2]
     heading, reference, ours = text[-3:]
     assert heading.index("verdict") == reference.index("reference") == ours.index("hides more")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 from attcem.compare import comparison_tables
+from attcem.types import Result
 from tests.compare.planted import IMAGES, PROFILE, bound, made, noise, planted, quickly
 
 OTHER = {
@@ -39,6 +42,32 @@ def test_other_attacks_other_pictures_or_fewer_of_them_are_refused():
             quickly(runs, at_accuracy=0.7)
 
 
+@pytest.mark.parametrize("what", OTHER)
+def test_auditing_again_is_advised_only_where_it_helps(what):
+    with pytest.raises(ValueError, match="not comparable") as refusal:
+        quickly([made(noise(1), 0.7, 0.04), made(bound(1), 0.7, 0.04, **OTHER[what])])
+    assert ("attcem audit" in str(refusal.value)) == what.startswith("audit.")
+
+
+def test_runs_of_one_name_are_told_apart_by_their_folders(tmp_path):
+    digests = "0123456789abcdef", "0123456700000000"
+    for number, sha256 in enumerate(digests):
+        made(noise(0.5), 0.7, 0.04, data={"name": "mine", "sha256": sha256[::-1]}).save(tmp_path / str(number))
+    runs = [Result.load(tmp_path / str(number)) for number in (0, 1)]
+    here, there = (re.escape(f"noise(sigma=0.5), seed 0 ({run.folder})") for run in runs)
+    with pytest.raises(ValueError, match=f"{here} and {there} differ in data.sha256: fedcba98 and 00000000[.]"):
+        quickly(runs)
+    for run in runs:
+        run.folder = None
+    with pytest.raises(ValueError, match=r"seed 0 \(result 1\) and noise\(sigma=0.5\), seed 0 \(result 2\) differ"):
+        quickly(runs)
+    runs = [Result.load(tmp_path / str(number)) for number in (0, 1)]
+    runs[1].config["data"] = runs[0].config["data"]
+    both = re.escape(f"({runs[0].folder}, {runs[1].folder})")
+    with pytest.raises(ValueError, match=rf"2 runs of noise.* have the same settings: name only one of them {both}"):
+        quickly([*runs, made(bound(1), 0.7, 0.04, data=runs[0].config["data"])])
+
+
 def test_two_versions_of_a_suite_are_refused_with_what_to_type():
     runs = [made(noise(1), 0.7, 0.04), made(bound(1), 0.7, 0.04)]
     runs[0].suite, runs[1].suite = "demo-1+70d4a90d", "demo-2+0123abcd"
@@ -47,6 +76,13 @@ def test_two_versions_of_a_suite_are_refused_with_what_to_type():
     ):
         quickly(runs, at_accuracy=0.7)
     assert len(comparison_tables(runs)) == 2, "on a page each version has a table of its own"
+
+
+def test_another_threat_model_is_refused_although_results_made_in_python_do_not_list_it_among_their_settings():
+    runs = [made(noise(1), 0.7, 0.04), made(bound(1), 0.7, 0.04)]
+    runs[1].threat = "white_box"
+    with pytest.raises(ValueError, match=r"audit\.threat: query and white_box"):
+        quickly(runs, at_accuracy=0.7)
 
 
 def test_missing_and_broken_scores_are_named_with_their_run():

@@ -52,7 +52,7 @@ def test_equal_defences_whose_seeds_scatter_are_seldom_called_different():
 
 
 @pytest.mark.parametrize(
-    ("seeds", "note"), [(1, "1 seed: interval over images only, another training may turn it"), (2, "only 2 seeds")]
+    ("seeds", "note"), [(1, "only one seed: another training may reverse this result"), (2, "only 2 seeds")]
 )
 def test_few_seeds_are_said_in_the_line(seeds, note):
     found = quickly(planted(0.005, seeds=seeds), at_accuracy=0.65)
@@ -64,7 +64,7 @@ def test_a_difference_is_over_the_seeds_that_both_have():
     runs = planted(0.005)
     fewer = [run for run in runs if run.seed == 0 or "bound" not in run.config["defence"]]
     ours = row(quickly(fewer, at_accuracy=0.65), BOUND)
-    assert ours.seeds == 1 and "1 seed: interval over images only, another training may turn it" in ours.notes
+    assert ours.seeds == 1 and "only one seed: another training may reverse this result" in ours.notes
     apart = [run for run in runs if (run.seed == 0) == ("bound" in run.config["defence"])]
     assert row(quickly(apart, at_accuracy=0.65), BOUND).verdict == "no seed in common with the reference"
 
@@ -72,7 +72,7 @@ def test_a_difference_is_over_the_seeds_that_both_have():
 def test_seeds_that_do_not_reach_or_lack_a_strength_are_mentioned():
     runs = [run for run in planted(0.005) if not (run.seed == 2 and run.config["defence"] == bound(4))]
     ours = row(quickly(runs, at_accuracy=0.65), BOUND)
-    assert "reached by 2 of 3 seeds" in ours.notes and "not every seed has every strength" in ours.notes
+    assert "in the range of 2 of 3 seeds" in ours.notes and "not every seed has every strength" in ours.notes
 
 
 def test_p_are_corrected_over_the_comparisons():

@@ -63,7 +63,7 @@ def test_a_new_result_is_on_the_page_and_an_open_page_learns_of_it(tmp_path):
         page = get(server)[1]
         assert "zebra" in page and f'"{told["version"]}"' in page and "fetch(" in page
         assert page.rstrip().endswith("</html>") and json.loads(get(server, "version")[1]) == told
-        make_result(defence={"walrus": {"lam": 1.0}}).save(tmp_path / "a")
+        make_result(defence={"walrus": {"lam": 1.0}}).save(tmp_path / "a", overwrite=True)
         assert json.loads(get(server, "version")[1])["version"] != told["version"]
         page = get(server)[1]
         assert "walrus" in page and "zebra" not in page
@@ -155,7 +155,7 @@ def test_a_broken_run_is_named_and_the_others_are_shown(tmp_path, spoil):
     )
     _, page, (line,) = watch.look()
     assert page == "good" and line.startswith(f"{tmp_path / 'bad'}: cannot be read: ") and "\n" not in line
-    make_result(defence={"mended": {"lam": 1.0}}).save(tmp_path / "bad")
+    make_result(defence={"mended": {"lam": 1.0}}).save(tmp_path / "bad", overwrite=True)
     assert watch.look()[1:] == ("mended good", [])
 
 

@@ -1,9 +1,12 @@
 """Runs that a user points at: found at any depth, read once; a bad one is named and does not stop the others."""
 
+import re
+
 import pytest
 
 from attcem.cli import main
 from attcem.runs import read_runs
+from attcem.types import Result
 from tests.compare.planted import planted
 
 
@@ -65,3 +68,19 @@ def test_nothing_but_bad_runs_is_an_error_that_names_them_all(command, damaged, 
     assert not shown.out and not (tmp_path / "new").exists()
     (line,) = shown.err.splitlines()
     assert all(f"{damaged / name} cannot be read" in line for name in ("cut", "picture"))
+
+
+def test_a_result_replaces_another_only_when_asked_to(tmp_path):
+    first, second = planted(0.005, seeds=2)[:2]
+    first.save(tmp_path)
+    first.save(tmp_path)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with pytest.raises(
+        ValueError, match=rf"{re.escape(str(tmp_path))} holds another result: .*another folder.*overwrite=True"
+    ):
+        second.save(tmp_path)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+    second.save(tmp_path, overwrite=True)
+    again = Result.load(tmp_path)
+    assert again.config["defence"] == second.config["defence"] and again.folder == tmp_path
+    assert "folder" not in again.to_json()

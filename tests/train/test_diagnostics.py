@@ -53,7 +53,7 @@ def test_a_run_keeps_what_its_defence_saw(trained):
 def test_the_result_says_how_far_the_penalty_falls_alone_and_flags_it(trained):
     network, guard, small, state, folder = trained
     result = audit(network, guard, small, suite="smoke", images=20, progress=False)
-    result.save(folder)
+    result.save(folder, overwrite=True)
     assert json.loads((folder / "result.json").read_text())["surrogate_only"] == state.surrogate_only["gated"] > 0.5
     assert any("says nothing about what leaks" in flag for flag in result.flags)
 

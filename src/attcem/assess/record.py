@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import platform
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -12,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Float, UInt8
-from torch import Tensor
+from torch import Tensor, nn
 
 from attcem.attacks import Reconstruction
 from attcem.config import AuditConfig
@@ -76,11 +78,16 @@ def stack_epochs(epochs: list[dict[str, list[float]]]) -> dict[str, np.ndarray]:
     }
 
 
+def count_parameters(half: nn.Module) -> int:
+    """How many numbers a half learns."""
+    return sum(parameter.numel() for parameter in half.parameters())
+
+
 def costs(model: Split, targets: Tensor) -> dict[str, float]:
     """The size of the halves, and the bytes that one image sends over the wire."""
     return {
-        "params_device": sum(p.numel() for p in model.encoder.parameters()),
-        "params_cloud": sum(p.numel() for p in model.decoder.parameters()),
+        "params_device": count_parameters(model.encoder),
+        "params_cloud": count_parameters(model.decoder),
         "bytes": targets[0].numel() * targets.element_size(),
     }
 
@@ -111,12 +118,26 @@ def eight_bit(pictures: Float[Tensor, "n c h w"]) -> UInt8[np.ndarray, "n h w c"
 
 
 def describe_experiment(model: Split, guard: Guard, data: Data, config: AuditConfig) -> dict[str, Any]:
-    """The configuration of something that was put together by hand."""
+    """The configuration of something that was put together by hand; its training if that is known."""
+    trained = {"train": model.record.config} if model.record and model.record.config else {}
     return {
         "data": {"name": data.name, **data.draw},
-        "model": model.spec or {"backbone": "custom"},
+        "model": model.spec or describe_own(model),
+        **trained,
         "defence": describe(guard),
         "audit": {"suite": config.suite, "images": config.images, "seed": config.seed},
+    }
+
+
+def describe_own(model: Split) -> dict[str, Any]:
+    """What identifies a network of the user's own: its latent, and a digest of its parameters' names and shapes."""
+    shapes = [[name, list(parameter.shape)] for name, parameter in model.named_parameters()]
+    halves = {"device": model.encoder, "cloud": model.decoder}
+    return {
+        "backbone": "custom",
+        "latent": list(model.latent_shape),
+        "parameters": {side: count_parameters(half) for side, half in halves.items()},
+        "sha256": hashlib.sha256(json.dumps(shapes).encode()).hexdigest(),
     }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from attcem.runs.config import differences, flat, surroundings
-from attcem.runs.names import name_run
+from attcem.runs.names import name_run, show_value
 from attcem.types import Result
 
 SAME = ("data", "model", "audit")
@@ -23,26 +23,41 @@ def question(run: Result) -> dict[str, Any]:
 
 def list_differences(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
     """What differs, as "key: one and the other"."""
-    return [f"{key}: {one} and {other}" for key, (one, other) in differences(ours, theirs).items()]
+    return [
+        f"{key}: {show_value(key, one)} and {show_value(key, other)}"
+        for key, (one, other) in differences(ours, theirs).items()
+    ]
 
 
 def check_comparable(runs: Sequence[Result], metric: str) -> None:
     """Refuse runs that cannot be compared, by name."""
     first, key = runs[0], f"worst/{metric}"
-    for run in runs:
+    for place, run in enumerate(runs, 1):
         if key not in run.per_image:
             raise ValueError(f"{name_run(run)} has no per-image scores {key!r}: audit it again, `attcem audit RUN`")
         if not np.isfinite(run.per_image[key]).all():
             raise ValueError(
                 f"{name_run(run)} has scores {key!r} that are not finite: audit it again, `attcem audit RUN`"
             )
-        unlike = list_differences(question(first), question(run)) or _other_pictures(first, run, key)
+        asked = question(first), question(run)
+        unlike = list_differences(*asked) or _other_pictures(first, run, key)
         if unlike:
+            names = " and ".join(_names(first, run, place))
+            suite = flat(first.config).get("audit.suite", "standard")
+            fixed = any(name.startswith(("data.", "model.")) for name in differences(*asked))
+            again = f", or audit them again, alike: `attcem audit RUN --suite {suite}`"
             raise ValueError(
-                f"not comparable: {name_run(first)} and {name_run(run)} differ in {'; '.join(unlike)}. "
-                "Name only runs of one data set, network and audit, or audit them again, alike: "
-                f"`attcem audit RUN --suite {flat(first.config).get('audit.suite', 'standard')}`"
+                f"not comparable: {names} differ in {'; '.join(unlike)}. "
+                f"Name only runs of one data set, network and audit{'' if fixed else again}"
             )
+
+
+def _names(first: Result, other: Result, place: int) -> tuple[str, str]:
+    """The first run and another one; if they have one name, with their folders, or else their places."""
+    one, two = name_run(first), name_run(other)
+    if one != two:
+        return one, two
+    return f"{one} ({first.folder or 'result 1'})", f"{two} ({other.folder or f'result {place}'})"
 
 
 def _other_pictures(run: Result, other: Result, key: str) -> list[str]:

@@ -68,7 +68,7 @@ def compare(
     scores = {curve.name: scores_at(curve, accuracy, metric) for curve in curves}
     if not scores[reference.name]:
         raise ValueError(
-            f"{reference.name} does not reach accuracy {accuracy:.4f} ({describe_reach(reference)}): "
+            f"accuracy {accuracy:.4f} is outside the range of {reference.name} ({describe_reach(reference)}): "
             "choose another with --at-accuracy, or another defence with --against"
         )
     others = [curve.name for curve in curves if curve is not reference]
@@ -99,13 +99,16 @@ def matched_accuracy(curves: Sequence[Curve]) -> tuple[float, str]:
     if low > high:
         spans = ", ".join(f"{curve.name} {describe_reach(curve)}" for curve in curves)
         raise ValueError(
-            f"no accuracy is spanned by all defences ({spans}): run more strengths, "
-            "or choose one with --at-accuracy to see which reach it"
+            f"the accuracy ranges do not overlap ({spans}): run more strengths, "
+            "or choose an accuracy with --at-accuracy and see the defences that cover it"
         )
     highest = min(map(highest_defended, curves))
     if highest >= low:
-        return highest, "the highest that all reach with their defence on"
-    return low, "the lowest that all span: some are read between their weakest strength and no defence"
+        return highest, "the highest accuracy that every defence reaches"
+    return low, (
+        "the lowest accuracy that every defence covers (some values are interpolated between the weakest setting and "
+        "no defence)"
+    )
 
 
 def _contrast(ours: Mapping[int, np.ndarray], theirs: Mapping[int, np.ndarray], draws: int, seed: int) -> Contrast:
@@ -159,7 +162,7 @@ def _row(
         wilcoxon_p=contrast.wilcoxon_p,
         area=mean(along),
         area_std=spread(along),
-        flagged=any(run.flags for run in (*curve.runs, *curve.undefended)),
+        flagged=any(run.flags for runs in curve.lines.values() for run in runs),
         verdict="reference" if curve is reference else verdict(scores, contrast, METRICS[metric].higher_is_better),
         notes=tuple(notes(curve, reference, scores, contrast)),
     )

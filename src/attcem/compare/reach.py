@@ -38,8 +38,8 @@ def describe_reach(curve: Curve) -> str:
     """A curve's span, or why it has none."""
     span = span_of(curve)
     if span.low <= span.high:
-        return str(span)
-    return "one strength only: run more" if len(curve.settings) == 1 else "its seeds have no accuracy in common"
+        return str(span) if span.low < span.high else f"only {span}"
+    return "only one strength: run more" if len(curve.settings) == 1 else "its seeds have no accuracy in common"
 
 
 def common_span(curves: list[Curve]) -> Span | None:
@@ -69,6 +69,9 @@ def scores_at(curve: Curve, accuracy: float, metric: str) -> dict[int, np.ndarra
 
 
 def areas(curve: Curve, span: Span, metric: str) -> list[float]:
-    """The mean score along a span, of each seed."""
+    """The mean score along a span, of each seed; none unless the lines of all seeds cover it."""
+    own = span_of(curve)
+    if not own.low <= span.low < span.high <= own.high:
+        return []
     lines = (line(curve, seed, metric) for seed in curve.lines)
     return [area_under(accuracies, scores.mean(1), *span) for accuracies, scores in lines]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -54,7 +55,7 @@ class Contrast(NamedTuple):
 def verdict(scores: Mapping[int, np.ndarray], contrast: Contrast, attacker_likes_high: bool) -> str:
     """No more than the interval and both corrected p allow."""
     if not scores:
-        return "not reached"
+        return "outside its range"
     if not contrast.seeds:
         return "no seed in common with the reference"
     if contrast.low <= 0 <= contrast.high or max(contrast.p, contrast.wilcoxon_p) >= ALPHA:
@@ -67,11 +68,11 @@ def notes(curve: Curve, reference: Curve, scores: Mapping[int, np.ndarray], cont
     seeds = contrast.seeds or len(scores)
     unlike = list_differences(reference.settings[0].surroundings, curve.settings[0].surroundings)
     remarks = {
-        "one strength only: run more": not scores and len(curve.settings) == 1,
-        "1 seed: interval over images only, another training may turn it": seeds == 1,
+        "only one strength: run more": not scores and len(curve.settings) == 1,
+        "only one seed: another training may reverse this result": seeds == 1,
         f"only {seeds} seeds": 1 < seeds < ENOUGH,
-        f"reached by {len(scores)} of {len(curve.lines)} seeds": 0 < len(scores) < len(curve.lines),
-        "not every seed has every strength": len({len(runs) for runs in curve.lines.values()}) > 1,
+        f"in the range of {len(scores)} of {len(curve.lines)} seeds": 0 < len(scores) < len(curve.lines),
+        "not every seed has every strength": len(set(Counter(run.seed for run in curve.runs).values())) > 1,
         f"trained differently ({'; '.join(unlike)})": bool(unlike),
     }
     return [remark for remark, holds in remarks.items() if holds]

@@ -32,10 +32,10 @@ def opening(comparison: Comparison) -> list[str]:
     lines = [
         *(f"flagged: {flag}" for flag in comparison.flags),
         f"worst-case {score} at accuracy {at}, {comparison.chosen}; {better} hides more",
-        f"difference from {reference} over the seeds of both; p, Wilcoxon p: Holm-corrected for {several}",
+        f"difference from {reference} over the seeds that both have; p, Wilcoxon p: Holm-corrected for {several}",
     ]
     if comparison.area_span:
-        lines.append(f"area: mean {score} over the accuracies that all span, {comparison.area_span}")
+        lines.append(f"area: mean {score} over the accuracies that all defences cover, {comparison.area_span}")
     return lines
 
 

@@ -62,13 +62,14 @@ def strengths(run: Result) -> set[str]:
 
 
 def surroundings(run: Result) -> dict[str, Any]:
-    """All but defence, seed and name, with the suite's version for its name.
+    """All but defence, seed and name, with the suite's version for its name, and the threat model.
 
     What is off counts as not set, as in results from before the setting existed.
     """
     config = {key: value for key, value in run.config.items() if key not in {"defence", "seed", "name"}}
     suite = {"audit.suite": run.suite} if run.suite else {}
-    return {key: value for key, value in (flat(config) | suite).items() if value and key not in MACHINE}
+    asked = suite | {"audit.threat": run.threat}
+    return {key: value for key, value in (flat(config) | asked).items() if value and key not in MACHINE}
 
 
 def differing(ours: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> list[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from attcem.runs.config import differences, differing, grouped, links, numbers, strengths, words
-from attcem.runs.names import name_chain, name_run, with_symbol
+from attcem.runs.names import name_chain, name_run, show_value, with_symbol
 from attcem.runs.settings import Setting, settings_of
 from attcem.runs.twins import find_twins
 from attcem.types import Result
@@ -34,9 +34,16 @@ class Curve:
 
     @cached_property
     def lines(self) -> dict[int, list[Result]]:
-        """Seed → its runs, the undefended one among them as the end where the strength is zero."""
-        seeds = sorted({run.seed for run in self.runs})
-        return {seed: [run for run in (*self.runs, *self.undefended) if run.seed == seed] for seed in seeds}
+        """Seed → its runs, and the undefended one as their end if it is more accurate than all of them.
+
+        A defence can gain accuracy; the undefended run would then lie in the middle of a line it is no part of.
+        """
+        found = {}
+        for seed in sorted({run.seed for run in self.runs}):
+            own = [run for run in self.runs if run.seed == seed]
+            best = max(run.accuracy for run in own)
+            found[seed] = own + [run for run in self.undefended if run.seed == seed and run.accuracy > best]
+        return found
 
     def name_at(self, setting: Setting) -> str:
         """Its name at one strength."""
@@ -59,9 +66,13 @@ def curves_of(runs: Sequence[Result]) -> list[Curve]:
 def _refuse_copies(settings: Sequence[Setting]) -> None:
     """A run that is there twice would count twice."""
     for setting in settings:
-        for name, times in Counter(map(name_run, setting.runs)).items():
-            if times > 1:
-                raise ValueError(f"{times} runs of {name} have the same settings: name only one of them")
+        for copies in grouped(setting.runs, name_run):
+            if len(copies) > 1:
+                folders = ", ".join(str(run.folder) for run in copies if run.folder)
+                raise ValueError(
+                    f"{len(copies)} runs of {name_run(copies[0])} have the same settings: name only one of them"
+                    + f" ({folders})" * bool(folders)
+                )
 
 
 def _divided(family: Sequence[Setting], twins: dict[int, Result]) -> list[Curve]:
@@ -117,4 +128,4 @@ def _differing_surroundings(curve: Curve, curves: Sequence[Curve]) -> str:
     ours = curve.settings[0].surroundings
     others = [other.settings[0].surroundings for other in curves if other.chain == curve.chain]
     keys = dict.fromkeys(key for theirs in others for key in differences(ours, theirs))
-    return f" [{', '.join(f'{key}={ours.get(key)}' for key in keys)}]" if keys else ""
+    return f" [{', '.join(f'{key}={show_value(key, ours.get(key))}' for key in keys)}]" if keys else ""

@@ -17,6 +17,11 @@ def short(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
+def show_value(key: str, value: Any) -> str:
+    """A setting's value in a few letters: of a digest the first eight."""
+    return str(value)[:8] if value and key.endswith("sha256") else short(value)
+
+
 def with_symbol(key: str, value: Any) -> str:
     """`bound.lam` and 16 → λ=16."""
     option = key.rpartition(".")[2]

@@ -9,7 +9,7 @@ from typing import Any
 
 from attcem.runs.config import differing, grouped, links, options, strengths, surroundings
 from attcem.runs.leak import recovered_share
-from attcem.runs.names import name_setting, short
+from attcem.runs.names import name_setting, show_value
 from attcem.runs.numbers import mean
 from attcem.types import Result
 
@@ -109,5 +109,5 @@ def _unlike_namesakes(setting: Setting, settings: Iterable[Setting]) -> Setting:
     """Add to a name that several settings share what differs between them."""
     ours = setting.surroundings
     namesakes = (s.surroundings for s in settings if (s.name, s.place) == (setting.name, setting.place))
-    listed = ", ".join(f"{key}={short(ours[key])}" for key in differing(ours, namesakes))
+    listed = ", ".join(f"{key}={show_value(key, ours[key])}" for key in differing(ours, namesakes))
     return replace(setting, name=f"{setting.name} ({listed})") if listed else setting

@@ -70,7 +70,8 @@ class State:
     @property
     def record(self) -> Record:
         """What a result repeats of it."""
-        return Record(self.seed, self.history, self.diagnostics, self.surrogate_only, self.cost, self.defence)
+        told = (self.history, self.diagnostics, self.surrogate_only, self.cost, self.defence, self.config)
+        return Record(self.seed, *told)
 
 
 def save_state(folder: Path, state: State, tensors: Mapping[str, Tensor], *, best: bool) -> None:

@@ -18,3 +18,5 @@ class Record:
     cost: dict[str, float] = field(default_factory=dict)
     defence: list[dict[str, Any]] | None = None
     """What it was trained under, as a configuration describes it; nothing where nobody knows."""
+    config: dict[str, Any] = field(default_factory=dict)
+    """The settings of the training, a TrainConfig."""

@@ -76,7 +76,10 @@ class Result:
     explanations: list[Explanation] = field(default_factory=list, repr=False)
     """What `attcem explain` has put beside the result; read with it, never written."""
 
-    BESIDE = ("gallery", "per_image", "diagnostics", "explanations")
+    folder: Path | None = field(default=None, repr=False, compare=False)
+    """Where it was read from."""
+
+    BESIDE = ("gallery", "per_image", "diagnostics", "explanations", "folder")
 
     def to_json(self) -> dict[str, Any]:
         """Everything but the arrays, in plain JSON types."""
@@ -85,9 +88,16 @@ class Result:
             data[table] = {name: scores.to_json() for name, scores in data[table].items()}
         return data | {"worst": self.worst.to_json()}
 
-    def save(self, folder: str | Path) -> Path:
-        """Write result.json, images/ and diagnostics.npz; result.json last, so its presence means complete."""
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
+        """Write result.json, images/ and diagnostics.npz; result.json last, so its presence means complete.
+
+        Another result in this folder is replaced only with `overwrite`.
+        """
         folder = Path(folder)
+        content = json.dumps(self.to_json(), indent=1).encode()
+        path = folder / "result.json"
+        if not overwrite and path.exists() and path.read_bytes() != content:
+            raise ValueError(f"{folder} holds another result: choose another folder, or replace it: overwrite=True")
         (folder / "images").mkdir(parents=True, exist_ok=True)
         for name, pictures in self.gallery.items():
             strip = np.concatenate(list(pictures), axis=1)
@@ -97,7 +107,7 @@ class Result:
         with replacing(folder / "diagnostics.npz") as file:
             trained = {f"{TRAINED}{name}": values for name, values in self.diagnostics.items()}
             np.savez_compressed(file, **self.per_image, **trained)  # type: ignore[arg-type]
-        return write_atomically(folder / "result.json", json.dumps(self.to_json(), indent=1).encode())
+        return write_atomically(path, content)
 
     @classmethod
     def read(cls, path: Path) -> Result:
@@ -118,6 +128,7 @@ class Result:
         if not path.exists():
             raise ValueError(f"{folder} holds no result.json: run `attcem audit {folder}` first")
         result = cls.read(path)
+        result.folder = folder
         result.gallery = read_gallery(folder / "images", len(result.labels))
         result.per_image, result.diagnostics = read_scores(folder / "diagnostics.npz")
         result.explanations = Explanation.read(folder / "explain")
