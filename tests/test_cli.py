@@ -14,6 +14,7 @@ import yaml
 
 import attcem
 from attcem.cli import main
+from attcem.listing import preset_paths, sweep_paths
 
 TINY = """\
 data: {{name: "npz:{data}"}}
@@ -144,15 +145,20 @@ def test_the_written_configuration_is_complete(finished):
     ("arguments", "named"),
     [
         (["rnu"], "did you mean 'run'"),
-        (["list", "defence"], "did you mean 'defences'"),
+        (["--vers"], "did you mean '--version'"),
+        (["list", "defence"], "unknown list 'defence': did you mean 'defences'"),
         (["run", "--sede", "1"], "did you mean '--seed'"),
         (["run", "--train.epohs", "1"], "did you mean '--train.epochs'"),
+        (["run", "--train.epoch", "1"], "did you mean '--train.epochs'"),
+        (["run", "--model.wid=0.5"], "did you mean '--model.width'"),
+        (["run", "fashion_noise", "--audit.image", "20"], "did you mean '--audit.images'"),
         (["run", "--train.recipe", "modren"], "did you mean 'modern'"),
         (["run", "--train.epochs", "many"], "must be of type int"),
         (["run", "--model.backbone", "vgg11bn"], "did you mean 'vgg11_bn'"),
         (["run", "--model.bottleneck.chanels", "8"], "did you mean 'channels'"),
         (["run", "--model.activation", "sigmod"], "did you mean 'sigmoid'"),
         (["run", "--data.name", "cifar"], "did you mean 'cifar10'"),
+        (["run", "--data.name", "mine.npz"], "write npz:mine.npz"),
         (["run", "--audit.suite", "quik"], "did you mean 'quick'"),
         (["run", "--defence.nose.sigma", "1"], "did you mean 'noise'"),
         (["run", "--defence.noise.sigm", "1"], "did you mean 'sigma'"),
@@ -161,14 +167,18 @@ def test_the_written_configuration_is_complete(finished):
         (["run", "--defence.bound.lam", "1"], "add noise, as in defence.noise.sigma=0.1"),
         (["run", "--defence.bound.cov", "diagonal"], "did you mean 'diag'"),
         (["run", "--defence.lamb", "1"], "unknown defence or option 'lamb'"),
+        (["run", "--defence.lam", "1"], "no link of the chain has the option 'lam': the chain is empty"),
+        (["run", "fashion_noise", "--defence.lam", "3"], "no link of the chain has the option 'lam': noise has sigma"),
         (["run", "--defence.noise", "5"], "give its options"),
         (["run", "--defence.noise.sigma", "[1"], "give a number"),
         (["run", "--defence.noise.sigma"], "needs a value"),
         (["run", "--defence.noise.sigma", "--seed", "1"], "needs a value"),
         (["run", "missing.yaml"], "missing.yaml is no file and no preset: choose from"),
         (["run", "fashion_nois"], "did you mean 'fashion_noise'?"),
+        (["run", "tradeoff"], "describes many runs: attcem sweep"),
         (["tune", "fashion_nois"], "did you mean 'fashion_noise'?"),
         (["report", "x", "--ot", "y"], "did you mean '--out'"),
+        (["report", "x", "--out", "no/such/page.html"], "there is no folder no/such: make it"),
         (["data", "get"], "required"),
         (["audit", "runs", "--imags", "3"], "did you mean '--images'"),
         (["explain", "runs", "--tsn"], "did you mean '--tsne'"),
@@ -181,6 +191,19 @@ def test_a_typo_is_an_error_that_names_the_nearest(arguments, named, capsys, tmp
     said = capsys.readouterr().err
     assert named in said and said.startswith("attcem: ") and said.count("\n") == 1
     assert not list(tmp_path.iterdir()), "work had started"
+
+
+def test_a_run_that_is_not_found_is_told_no_sweep(capsys):
+    assert main(["run", "missing.yaml"]) == 2
+    offered = capsys.readouterr().err.strip().partition("choose from: ")[2].split(", ")
+    assert offered == sorted(preset_paths()) and not sweep_paths().keys() & set(offered)
+
+
+def test_a_cut_that_does_not_exist_lists_the_cuts_on_one_line(capsys, tmp_path):
+    assert main(["run", "fashion_noise", "--model.cut", "99", "--out", str(tmp_path / "r")]) == 1
+    said = capsys.readouterr().err
+    assert "cut=99 does not exist in 'vgg11_bn'" in said and "cut=4 (after pool2, 32×7×7), cut=5" in said
+    assert "\\n" not in said and "  " not in said
 
 
 @pytest.mark.parametrize(
@@ -230,7 +253,6 @@ def test_every_list_has_names_with_a_sentence_each(what, capsys):
 
 def test_every_preset_is_a_valid_experiment():
     from attcem.configfile import parse_experiment
-    from attcem.listing import preset_paths
 
     assert preset_paths()
     for path in preset_paths().values():
@@ -254,7 +276,19 @@ def test_an_interrupted_run_is_not_audited(finished, tmp_path, capsys):
 
 def test_audit_of_something_else_says_so(capsys, tmp_path):
     assert main(["audit", str(tmp_path)]) == 1
-    assert "not a run" in capsys.readouterr().err
+    assert f"{tmp_path} is not a run: it holds no config.yaml" in capsys.readouterr().err
+    assert main(["audit", str(tmp_path / "missing")]) == 1
+    assert "missing is not a run: there is no such folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["audit", "explain"])
+def test_a_folder_of_runs_names_three_of_them(command, capsys, tmp_path):
+    for name in ("d", "a", "c/deep", "b"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "config.yaml").touch()
+    assert main([command, str(tmp_path)]) == 1
+    three = ", ".join(str(tmp_path / name) for name in "abd")
+    assert f"{tmp_path} is not a run: it holds runs, so name one of them: {three} and 1 more" in capsys.readouterr().err
 
 
 def test_help_needs_no_torch():

@@ -48,7 +48,7 @@ class Parser(argparse.ArgumentParser):
 
 def build_parser() -> Parser:
     """All commands and their options."""
-    parser = Parser(prog="attcem", description=ABOUT)
+    parser = Parser(prog="attcem", description=ABOUT, allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"attcem {__version__}")
     known = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
     for name, call in COMMANDS.items():
@@ -71,12 +71,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with allow_closed_pipe():
             parser = build_parser()
-            options, rest = parser.parse_known_args(arguments, argparse.Namespace(call=None))
+            options, rest = parser.parse_known_args(arguments, argparse.Namespace(call=None, parser=parser))
+            if rest and options.call not in SETTABLE:
+                options.parser.error(f"unrecognized arguments: {rest[0]}")
             if options.call is None:
                 parser.print_help()
                 return 2
-            if rest and options.call not in SETTABLE:
-                options.parser.error(f"unrecognized arguments: {rest[0]}")
             options.settings = rest
             options.call(options)
     except UsageError as error:

@@ -26,7 +26,7 @@ def demo(options: Namespace) -> None:
 
 def show_list(options: Namespace) -> None:
     """What can be named in a configuration."""
-    print_list(options.what)
+    print_list(options.list)
 
 
 def run(options: Namespace) -> None:
@@ -35,7 +35,7 @@ def run(options: Namespace) -> None:
     if arguments and not arguments[0].startswith("-"):
         named = Path(arguments[0])
         out = out or (named if named.is_dir() else None)
-        file = named / "config.yaml" if named.is_dir() else find_file(arguments[0], yaml_paths())
+        file = named / "config.yaml" if named.is_dir() else find_file(arguments[0], yaml_paths(), preset_paths())
         arguments = [str(file), *arguments[1:]]
     experiment = parse_experiment(arguments).on(options.device)
     from attcem.experiment import run, run_folder
@@ -114,6 +114,9 @@ def report(options: Namespace) -> None:
     if options.live:
         live(options.runs, options.port, lambda results: render(results, comparison_tables(results)))
         return
+    folder = Path(options.out).parent
+    if not folder.is_dir():
+        raise UsageError(f"--out {options.out}: there is no folder {folder}: make it, or choose another")
     with readable_runs(options.runs) as results:
         tell(f"open {write_report(results, options.out, comparison_tables(results))}")
 

@@ -35,8 +35,17 @@ def read_experiment(folder: str | Path) -> Experiment:
     """The experiment that a run's folder was made from."""
     path = Path(folder) / SETTINGS
     if not path.exists():
-        raise ValueError(f"{folder} is not a run: it holds no {SETTINGS}")
+        raise ValueError(f"{folder} is not a run: {explain_no_run(path.parent)}")
     return parse_experiment([str(path)])
+
+
+def explain_no_run(folder: Path) -> str:
+    """What a folder without settings is instead: one that holds runs, at most two levels down, names some of them."""
+    runs = [str(found.parent) for level in ("*", "*/*") for found in sorted(folder.glob(f"{level}/{SETTINGS}"))]
+    if not runs:
+        return f"it holds no {SETTINGS}" if folder.is_dir() else "there is no such folder"
+    more = f" and {len(runs) - 3} more" if len(runs) > 3 else ""
+    return f"it holds runs, so name one of them: {', '.join(runs[:3])}{more}"
 
 
 def check_folder(folder: Path, experiment: Experiment, resume: bool) -> None:

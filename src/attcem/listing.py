@@ -57,12 +57,12 @@ def sweep_paths() -> dict[str, Path]:
     return {name: path for name, path in yaml_paths().items() if is_sweep(path)}
 
 
-def find_file(name: str, presets: Mapping[str, Path]) -> Path:
-    """The file of that name, or the preset's."""
+def find_file(name: str, presets: Mapping[str, Path], offered: Mapping[str, Path] | None = None) -> Path:
+    """The file of that name, or the preset's; a name that is neither is told those that are offered, or all."""
     if Path(name).exists():
         return Path(name)
     if name not in presets:
-        raise UsageError(f"{name} is no file and no preset: {nearest(Path(name).stem, presets)}")
+        raise UsageError(f"{name} is no file and no preset: {nearest(Path(name).stem, offered or presets)}")
     return presets[name]
 
 

@@ -47,7 +47,7 @@ RANGE: Any = {"nargs": 3, "action": "append", "default": [], "metavar": ("KEY", 
 
 OPTIONS: dict[str, list[Option]] = {
     "demo": [option("--out", default="runs/demo", help="folder for the runs and report.html"), device("auto")],
-    "list": [option("what", nargs="?", choices=list(LISTS), help="everything if not given")],
+    "list": [option("list", nargs="?", choices=list(LISTS), help="everything if not given")],
     "run": [
         option("--out", help="where to put the run (default: runs/, named by its settings)"),
         option("--resume", action="store_true", help="continue an interrupted run; a finished one is only read"),

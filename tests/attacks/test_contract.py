@@ -68,7 +68,7 @@ def test_an_attack_cut_short_says_so_and_a_plateau_does_not(attack_with, network
     assert not hard.flags  # nothing to learn: doubling the effort gains nothing
     view, _ = build_view(network, Undefended(), small, images=20)
     short = replace(ATTACKS["decoder_small"], cycle=30, doublings=1)(view)
-    assert "cut short" in short.flags[0]
+    assert "stopped before it finished" in short.flags[0]
     assert short.gain > 0.02, "the last doubling, of thirty steps to ninety, still gained"
 
 
@@ -77,7 +77,7 @@ def test_whoever_starts_from_a_decoder_inherits_its_flags(pictures, network, sma
     brief = ATTACKS["decoder_gan"].brief()
     attack = replace(brief, start=replace(brief.start, doublings=0))
     found = attack(view)
-    assert "cut short" in found.flags[0]
+    assert "stopped before it finished" in found.flags[0]
     assert found.gain is None, "after one cycle nobody can tell what another would gain"
 
 

@@ -152,6 +152,12 @@ def test_unknown_name():
         get_data("cifar-100")
 
 
+def test_a_path_alone_is_told_what_to_put_before_it(tmp_path):
+    for path, kind in ((tmp_path / "mine.npz", "npz"), (tmp_path, "imagefolder")):
+        with pytest.raises(ValueError, match=f"write {kind}:{path}"):
+            load_data(str(path))
+
+
 @pytest.mark.parametrize(("name", "message"), [("npz", "npz:PATH"), ("imagefolder:", "PATH"), ("orl:here", "no path")])
 def test_paths_after_the_colon(name, message, tmp_path):
     with pytest.raises(ValueError, match=message):

@@ -71,7 +71,7 @@ def test_not_an_npz(content, tmp_path):
 
 
 def test_no_such_file(tmp_path):
-    with pytest.raises(ValueError, match="is not a file"):
+    with pytest.raises(ValueError, match=r"is not a file: give a \.npz with x_train, y_train and, if you like, x_test"):
         load_data(f"npz:{tmp_path / 'none.npz'}")
 
 

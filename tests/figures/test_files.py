@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from attcem.attacks import SUITES
 from attcem.cli import main
 from attcem.figures import FIGURES, FORMATS, draw_figures
 from tests.figures.made import several, whole
@@ -55,6 +56,8 @@ def test_one_run_with_nothing_recorded_has_a_trade_off_and_says_what_is_missing(
     for name in FIGURES:
         assert name == "tradeoff" or any(note.startswith(f"no {name}: ") for note in written.notes)
     assert "flagged: 1 of 1 runs, see attcem report" in written.notes
+    *some, last = (name for name, suite in SUITES.items() if suite.theory)
+    assert any(note.endswith(f"the suite {', '.join(some)} or {last}") for note in written.notes)
 
 
 def test_odd_names_are_drawn_as_they_are_and_stay_inside_the_folder(tmp_path):

@@ -13,7 +13,7 @@ from tests.models.own import Residual, advised, images, refusal
 
 def test_inside_a_block_the_crossing_tensors_and_working_names_are_told():
     message = refusal(Residual(), at="layer2.0.conv1")
-    assert "this crosses too" in message
+    assert "the rest of the network also needs" in message
     assert "'layer1.1.relu'" in message  # the shortcut comes out of the block before
     names = advised(message)
     assert {"stem", "layer1.0", "layer1", "layer2.0", "layer2", "drop"} <= set(names)

@@ -116,12 +116,12 @@ class Odd(nn.Module):
     [
         ("nothing", "returns the input itself"),
         ("identity", "gives the input itself"),
-        ("aside", "crosses too: 'conv'"),
+        ("aside", "also needs 'conv'"),
         ("pair", "something other than one tensor"),
-        ("size", "crosses too"),
-        ("attention", "crosses too"),
+        ("size", "also needs"),
+        ("attention", "also needs"),
         ("attention.out_proj", "inside 'attention'"),
-        ("fc", "crosses too"),
+        ("fc", "also needs"),
         ("covn", "did you mean 'conv'?"),
     ],
 )
@@ -135,7 +135,12 @@ def test_first_last_and_uncalled_places():
     assert "decoder would be empty" in refusal(Residual(), at="fc")
     assert "never calls it" in refusal(Residual(), at="unused")
     assert "called 2 times" in refusal(Residual(), at="layer1.0.relu")
-    assert "no submodule ''" in refusal(Residual(), at="")
+
+
+@pytest.mark.parametrize("at", ["", "x9"])
+def test_a_name_that_does_not_exist_is_told_only_names_that_work(at):
+    message = refusal(Odd(), at=at)
+    assert message.endswith(f"has no submodule {at!r}: choose from: conv")
 
 
 class Tuple(FunctionalDropout):

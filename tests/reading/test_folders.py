@@ -25,6 +25,11 @@ def run(tmp_path):
     return tmp_path
 
 
+def test_a_result_is_loaded_by_its_folder(run):
+    with pytest.raises(ValueError, match=f"give the run's folder, {run}$"):
+        Result.load(run / "result.json")
+
+
 def test_only_a_png_is_opened_as_one(run, monkeypatch):
     """Pillow hands an EPS to Ghostscript, a program, whatever the file is called."""
     started = []

@@ -59,7 +59,7 @@ class Inversion:
     @property
     def flags(self) -> list[str]:
         """What whoever builds on this inverter should say of it."""
-        return [] if self.plateaued else ["cut short while still improving; a longer suite lets it go on"]
+        return [] if self.plateaued else ["stopped before it finished; use a longer suite"]
 
     @property
     def state(self) -> dict[str, Tensor]:

@@ -32,7 +32,7 @@ __all__ = [
 @cache
 def experiment_parser() -> Parser:
     """A parser whose options are the fields of Experiment, on top of a YAML file: --train.epochs 10."""
-    parser = Parser(prog="attcem run", usage=argparse.SUPPRESS, parser_mode=MODE)
+    parser = Parser(prog="attcem run", usage=argparse.SUPPRESS, parser_mode=MODE, allow_abbrev=False)
     parser.add_argument("--config", metavar="FILE", help="YAML file with any of the settings below")
     parser.add_class_arguments(Experiment, as_group=False)
     return parser
@@ -81,10 +81,10 @@ def check_keys(config: type, settings: Mapping[str, Any], source: str, path: str
 def check_names(experiment: Experiment) -> None:
     """Raise on a data set, backbone or suite that does not exist."""
     from attcem.attacks import SUITES
-    from attcem.data import DATASETS
+    from attcem.data import find_entry
     from attcem.models import BACKBONES
 
-    look_up("data set", experiment.data.name.split(":")[0], DATASETS)
+    find_entry(experiment.data.name)
     look_up("backbone", experiment.model.backbone, BACKBONES)
     look_up("suite", experiment.audit.suite, SUITES)
 

@@ -68,15 +68,27 @@ def typed_chain(chain: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     chosen = {link.name: dict(link.options) for link in links}
     for name, value in alone.items():
         owners = [link.name for link in links if name in options_of(link.kind)]
-        if len(owners) != 1:
-            known = {*DEFENCES, *(option for link in links for option in options_of(link.kind))}
+        if not owners:
+            raise UsageError(explain_unowned(name, links))
+        if len(owners) > 1:
             raise UsageError(
                 f"defence.{name} belongs to more than one of {', '.join(owners)}: write defence.{owners[0]}.{name}"
-                if owners
-                else f"unknown defence or option {name!r}: {nearest(name, known)}"
             )
         chosen[owners[0]][name] = value
     return [{link.kind: typed_options(link._replace(options=chosen[link.name]))} for link in links]
+
+
+def explain_unowned(name: str, links: Sequence[Link]) -> str:
+    """What is wrong with an option that no link has: another defence has it, or none."""
+    others = [kind for kind in DEFENCES if name in option_types(kind)]
+    if not others:
+        known = {*DEFENCES, *(option for link in links for option in options_of(link.kind))}
+        return f"unknown defence or option {name!r}: {nearest(name, known)}"
+    had = "; ".join(f"{link.name} has {', '.join(options_of(link.kind)) or 'no options'}" for link in links)
+    return (
+        f"no link of the chain has the option {name!r}: {had or 'the chain is empty'}; "
+        f"to add a link that has it, write defence.LINK.{name} with one of {', '.join(others)}"
+    )
 
 
 def options_of(kind: str) -> dict[str, Any]:

@@ -72,7 +72,7 @@ MESSAGES: dict[str, Callable[[re.Match[str], Sequence[str]], str]] = {
     ),
     r'key "([\w.]+)": .*Literal\[(.+?)\]\. Got value: (\S+)': _choose,
     r"argument (\S+): invalid choice: '(.*?)' \(choose from (.+)\)": lambda found, _: (
-        f"unknown {found[1]} {found[2]!r}: {nearest(found[2], re.split(r', ', found[3].replace(chr(39), '')))}"
+        f"unknown {found[1].lower()} {found[2]!r}: {nearest(found[2], re.split(r', ', found[3].replace(chr(39), '')))}"
     ),
     r"key \"([\w.]+)\": Expected an? <class '(\w+)'>\. Got value: (.*)": lambda found, _: (
         f"{found[1]} must be of type {found[2]}, not {found[3]!r}"

@@ -20,7 +20,7 @@ from attcem.files import default_root
 from attcem.naming import look_up
 from attcem.types.mapped import MEMORY
 
-__all__ = ["DATASETS", "Data", "default_root", "get_data", "load_data", "make_data"]
+__all__ = ["DATASETS", "Data", "default_root", "find_entry", "get_data", "load_data", "make_data"]
 
 DATASETS: dict[str, Entry] = {
     "fashion": FASHION,
@@ -36,6 +36,14 @@ DATASETS: dict[str, Entry] = {
 }
 
 
+def find_entry(name: str) -> Entry:
+    """The table's entry for a name up to its colon; a path without one is told which to put before it."""
+    kind = "npz" if name.endswith(".npz") else "imagefolder" if Path(name).is_dir() else None
+    if kind and ":" not in name and name not in DATASETS:
+        raise ValueError(f"unknown data set {name!r}: for data of your own, write {kind}:{name}")
+    return look_up("data set", name.partition(":")[0], DATASETS)
+
+
 def load_data(
     name: str,
     *,
@@ -48,11 +56,11 @@ def load_data(
 ) -> Data:
     """Load a data set of the table, or npz:PATH or imagefolder:PATH, in its four parts; the seed decides the draw.
 
-    Pictures that exceed `memory` bytes lie in a file, of which the system holds what is being used.
+    Pictures that exceed `memory` bytes lie in a temporary file on disk, read as needed.
     """
     key, _, path = name.partition(":")
     folder = _folder(root)
-    source = look_up("data set", key, DATASETS).read(key, path, folder, memory)
+    source = find_entry(name).read(key, path, folder, memory)
     return partition(
         source, name, seed=seed, public=public, validation=validation, test=test, cache=folder, memory=memory
     )
@@ -75,7 +83,7 @@ def make_data(
     Pictures come as `(images, labels)`, as a torch Dataset or DataLoader of such pairs, or as a Hugging Face dataset:
     uint8 or floats in [0,1], channels first or last. Classes are numbered anew where they have no names: labels 5, 7
     and 9 are three. `group`, one value per picture of `train`, keeps together what belongs together. Items are read one
-    after another; pictures that exceed `memory` bytes lie in a file, of which the system holds what is being used.
+    after another; pictures that exceed `memory` bytes lie in a temporary file on disk, read as needed.
     """
     shares = {"test": test, "public": public, "validation": validation}
     given = {key: value for key, value in shares.items() if not isinstance(value, int | float)}

@@ -67,7 +67,9 @@ class Source:
     def read(cls, path: Path, memory: int = MEMORY) -> Source:
         """Read a .npz file, never unpickling; a ValueError says what is wrong with it."""
         if not path.is_file():
-            raise ValueError(f"{path} is not a file: give the path of a .npz with {', '.join(REQUIRED + OPTIONAL[:2])}")
+            raise ValueError(
+                f"{path} is not a file: give a .npz with {', '.join(REQUIRED)} and, if you like, {', '.join(OPTIONAL)}"
+            )
         try:
             with path.open("rb") as file:
                 if file.read(2) != b"PK":

@@ -71,7 +71,7 @@ def find(module: nn.Module, at: str, places: Places) -> Halves:
     """The halves around the end of `at`, or an error that says what is wrong and which names work."""
     names = {name: child for name, child in module.named_modules(remove_duplicate=False) if name}
     if at not in names:
-        raise ValueError(f"{type(module).__name__} has no submodule {at!r}: {nearest(at, names)}")
+        raise ValueError(f"{type(module).__name__} has no submodule {at!r}: {nearest(at, places.clean())}")
     # a module registered twice is traced under its first name
     verdict = places.judge(next(name for name, child in module.named_modules() if child is names[at]))
     if isinstance(verdict, Halves):

@@ -102,12 +102,12 @@ def measure_normalisation(encoder: nn.Module, images: Images) -> None:
 
 
 def list_cuts(units: nn.Sequential, shape: tuple[int, ...]) -> str:
-    """Every valid cut with the unit it comes after and the latent it gives, one per line."""
-    lines = []
+    """Every valid cut with the unit it comes after and the latent it gives."""
+    cuts = []
     for number, (name, unit) in enumerate(list(units.named_children())[:-1], 1):
         shape = shape_after(unit, shape)
-        lines.append(f"  cut={number}  after {name:<9}  latent {'×'.join(map(str, shape))}")
-    return "\n".join(["choose from (latent before any bottleneck):", *lines])
+        cuts.append(f"cut={number} (after {name}, {'×'.join(map(str, shape))})")
+    return f"choose from (with the latent before any bottleneck): {', '.join(cuts)}"
 
 
 def check_shape(shape: Sequence[int]) -> list[int]:

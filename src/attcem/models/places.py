@@ -63,7 +63,7 @@ class Places:
         latent = halves.latent
         others = [describe(node) for node in halves.crossing if node is not latent]
         if others:
-            return f"besides its output {describe(latent)}, this crosses too: {', '.join(others)}"
+            return f"besides its output {describe(latent)}, the rest of the network also needs {', '.join(others)}"
         if not halves.crossing:
             return "nothing after it uses its output"
         if all(node.op == "output" or node in self.constants for node in halves.back):

@@ -1,4 +1,4 @@
-"""Pictures in memory, or, above a limit, in a file of which the system holds only what is being used."""
+"""Pictures in memory, or, above a limit, in a temporary file on disk, read as needed."""
 
 from __future__ import annotations
 

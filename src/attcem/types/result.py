@@ -125,6 +125,8 @@ class Result:
         """Read a run's folder back."""
         folder = Path(folder)
         path = folder / "result.json"
+        if folder.is_file():
+            raise ValueError(f"{folder} is a file: give the run's folder, {folder.parent}")
         if not path.exists():
             raise ValueError(f"{folder} holds no result.json: run `attcem audit {folder}` first")
         result = cls.read(path)
