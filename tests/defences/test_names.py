@@ -107,7 +107,7 @@ class Own(attcem.Defence):
 def test_an_own_defence_is_recorded_by_its_import_path_and_plain_options():
     described = describe(Noise(0.1) + Own(share=0.25, made=torch.nn.Identity()))
     assert described == [{"noise": {"sigma": 0.1}}, {f"{__name__}:Own": {"share": 0.25, "words": ["a", "b"]}}]
-    with pytest.raises(ValueError, match=r"code of your own, which no file may start.*guard="):
+    with pytest.raises(ValueError, match=r"your own class; attcem never runs code named in a file.*guard="):
         build_defence(described)
 
 

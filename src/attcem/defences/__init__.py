@@ -120,8 +120,8 @@ def create_link(kind: str, options: Mapping[str, Any]) -> Defence:
     """Make one link of a configuration, but never import code because a file names it."""
     if ":" in kind:
         raise ValueError(
-            f"defence {kind!r} is code of your own, which no file may start: make it in Python and pass it, as in "
-            "load_run(folder, guard=your guard)"
+            f"defence {kind!r} is your own class; attcem never runs code named in a file: make it in Python and pass "
+            "it, as in load_run(folder, guard=your guard)"
         )
     return create_defence(kind, **options)
 

@@ -15,7 +15,7 @@ class NoPeek(Defence):
     """Penalises distance correlation: images that look alike should not have latents that lie close.
 
     L = dCor²(x, ẑ) over a batch of images and clean latents, flattened (Vepakomma et al. 2020). It does not feel
-    the scale of a latent: an encoder may outgrow any noise without its noticing.
+    the scale of a latent: an encoder may make it larger, so that the noise no longer matters.
 
     Args:
         lam: weight of the penalty's gradient in the encoder.
