@@ -62,10 +62,10 @@ def test_it_is_loaded_into_a_guard_that_is_passed(finished):
 
 
 def test_no_file_starts_it(finished, capsys):
-    with pytest.raises(ValueError, match=r"code of your own.*load_run\(folder, guard="):
+    with pytest.raises(ValueError, match=r"your own class.*load_run\(folder, guard="):
         load_run(finished)
     assert main(["audit", str(finished)]) != 0
-    assert "code of your own" in capsys.readouterr().err
+    assert "your own class" in capsys.readouterr().err
 
 
 def test_another_guard_is_refused(finished):

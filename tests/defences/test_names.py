@@ -123,7 +123,7 @@ def test_a_script_is_recorded_as_if_it_were_imported(tmp_path):
 def test_a_name_in_a_file_imports_nothing(tmp_path, monkeypatch):
     (tmp_path / "trap.py").write_text("raise SystemExit('imported')")
     monkeypatch.syspath_prepend(str(tmp_path))
-    with pytest.raises(ValueError, match="code of your own"):
+    with pytest.raises(ValueError, match="your own class"):
         build_defence([{"trap:Anything": {}}])
 
 

@@ -16,7 +16,7 @@ from attcem.naming import look_up
 
 
 class Gated(Attentive):
-    """Penalises the variance of each class's normalised latents, weighed by gated attention; can fall although leakage does not.
+    """Penalises the variance of each class's latents under gated attention; it can fall although leakage does not.
 
     x = LN(ẑ_c);  α = softmax over the class( w·[ tanh(Vx) ⊙ sigmoid(Ux) ] );  μ = Σ α x;  σ² = Σ α (x−μ)²
     hinge: L_c = mean_d ReLU( log(σ²+γ) − log θ )

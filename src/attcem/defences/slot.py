@@ -36,7 +36,7 @@ class Seen:
 
 
 class Slot(Attentive):
-    """Penalises the variance of each class after slot and gated cross attention; can fall although leakage does not.
+    """Penalises the variance of each class after slot and cross attention; it can fall although leakage does not.
 
     x = LN(ẑ_c);  slots = SlotAttention(x);  y = GatedCrossAttention(x, slots)
     hinge: L_c = mean_d ReLU( log(Var_unbiased(y)+γ) − log θ )
