@@ -28,6 +28,7 @@ def quickly(monkeypatch, fashion, tmp_path):
     """Everything as written, on a slice of the data and with the shortest suite, in a folder of its own."""
     shorten(monkeypatch, shrink(fashion), BRIEF)
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "results").symlink_to(ROOT / "results")
     return tmp_path
 
 

@@ -62,10 +62,12 @@ def test_a_bad_run_is_named_and_the_others_are_shown(command, damaged, tmp_path,
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_nothing_but_bad_runs_is_an_error_that_names_them_all(command, damaged, tmp_path, capsys):
-    options = [option.format(out=tmp_path / "new") for option in COMMANDS[command]]
+    folder = tmp_path / "new"
+    folder.mkdir()
+    options = [option.format(out=folder) for option in COMMANDS[command]]
     assert main([command, str(damaged / "cut"), str(damaged / "picture"), *options]) == 1
     shown = capsys.readouterr()
-    assert not shown.out and not (tmp_path / "new").exists()
+    assert not shown.out and not list(folder.iterdir())
     (line,) = shown.err.splitlines()
     assert all(f"{damaged / name} cannot be read" in line for name in ("cut", "picture"))
 
