@@ -13,11 +13,12 @@ import pytest
 
 import attcem
 import attcem.data
+import attcem.parts
 from attcem.attacks import SUITES
 from attcem.attacks.suite import Suite
 from attcem.data import Data
 
-SIZES = {"private": 128, "validation": 50, "public": 128, "test": 50}
+SIZES = {"private": 1536, "validation": 50, "public": 128, "test": 100}
 SMOKE = SUITES["smoke"]
 BRIEF = replace(SMOKE, attacks={"decoder_small": replace(SMOKE.attacks["decoder_small"], cycle=8)}, seen=256)
 
@@ -29,7 +30,7 @@ def shorten(patch: pytest.MonkeyPatch, small: Data, suite: Suite = SMOKE) -> Non
     def load_data(name: str, **options: Any) -> Data:
         return small if name == "fashion" else whole(name, **options)
 
-    for module in (attcem, attcem.data):
+    for module in (attcem, attcem.data, attcem.parts):
         patch.setattr(module, "load_data", load_data, raising=False)
     for name in list(SUITES):
         patch.setitem(SUITES, name, replace(suite, name=name))
