@@ -158,6 +158,11 @@ def test_an_audit_under_another_guard_is_flagged(grey):
     assert not any("trained under" in flag for flag in flags(grey, attcem.Noise(0.5), attcem.Guard(attcem.Noise(0.5))))
 
 
+def test_an_audit_without_a_surrogate_that_was_trained_is_flagged(grey):
+    trained = attcem.Noise(0.5) + create_defence("gated", form="gates", warmup=0)
+    assert any("but trained under" in flag for flag in flags(grey, trained, attcem.Guard(attcem.Noise(0.5))))
+
+
 class Lost(attcem.Defence):
     def penalty(self, batch):
         return batch.z.mean() * float("nan")

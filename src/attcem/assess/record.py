@@ -36,7 +36,7 @@ def training_flags(record: Record, guard: Guard) -> list[str]:
     """What the defences say of themselves, and which of their penalties could fall without the encoder."""
     fallen = record.surrogate_only.items()
     bounds = {name: getattr(link, "bounds_information", False) for name, link in guard.named.items()}
-    flags = guard.flags + [flag for name, fall in fallen for flag in honesty_flags(name, fall, bounds[name])]
+    flags = guard.flags + [flag for name, fall in fallen for flag in honesty_flags(name, fall, bounds.get(name, False))]
     lost = record.cost.get("lost_penalties", 0)
     steps = round(1000 * record.cost.get("train_s", 0) / max(record.cost.get("step_ms", 0), 1e-9))
     if lost > steps / 100:
