@@ -59,8 +59,8 @@ class SlotAttention(nn.Module):
         k, v = self.to_k(x), self.to_v(x)
         counts = x.new_ones(*x.shape[:2], 1) if mask is None else mask.unsqueeze(-1).to(x.dtype)
         if group is None:
-            group, groups = torch.arange(len(x), device=x.device), len(x)
-        slots = self.start(int(group.max()) + 1 if groups is None else groups)
+            groups = x.shape[0]
+        slots = self.start(int(group.max()) + 1 if groups is None else groups)  # type: ignore[union-attr]
         for _ in range(self.iters):
             slots, resp = self.round(slots, k, v, counts, group)
         return slots, resp
@@ -78,15 +78,17 @@ class SlotAttention(nn.Module):
         k: Float[Tensor, "b n d"],
         v: Float[Tensor, "b n d"],
         counts: Float[Tensor, "b n 1"],
-        group: Int64[Tensor, " b"],
+        group: Int64[Tensor, " b"] | None,
     ) -> tuple[Float[Tensor, "g s d"], Float[Tensor, "b n s"]]:
         """One competition and the update that follows from it."""
         width = slots.shape[-1]
         q = self.to_q(self.norm_slots(slots)) / width**0.5
-        resp = (k @ q[group].transpose(1, 2) / width**0.25).softmax(-1) * counts
+        resp = (k @ (q if group is None else q[group]).transpose(1, 2) / width**0.25).softmax(-1) * counts
         shares = resp + self.eps * counts
-        mass = slots.new_zeros(slots.shape[:2]).index_add(0, group, shares.sum(1))
-        total = torch.zeros_like(slots).index_add(0, group, shares.transpose(1, 2) @ v)
+        mass, total = shares.sum(1), shares.transpose(1, 2) @ v
+        if group is not None:
+            mass = slots.new_zeros(slots.shape[:2]).index_add(0, group, mass)
+            total = torch.zeros_like(slots).index_add(0, group, total)
         # A set in which nothing counts has no mass: its update is zero.
         update = total / mass.clamp_min(self.eps).unsqueeze(-1)
         slots = self.gru(update.flatten(0, 1), slots.flatten(0, 1)).unflatten(0, slots.shape[:2])

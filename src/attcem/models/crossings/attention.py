@@ -100,7 +100,7 @@ class PositionQueries(nn.Module):
 
     def forward(self, tokens: Float[Tensor, "b n d"]) -> Float[Tensor, "b c h w"]:
         """The map for the rest of the backbone."""
-        found = self.attention(self.queries.expand(len(tokens), -1, -1), tokens)
+        found = self.attention(self.queries.expand(tokens.shape[0], -1, -1), tokens)
         return self.out(found.transpose(1, 2).unflatten(2, self.size))
 
 
