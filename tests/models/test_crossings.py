@@ -2,6 +2,8 @@
 
 import copy
 import math
+import subprocess
+import sys
 from dataclasses import fields
 
 import pytest
@@ -44,8 +46,17 @@ class TestEveryCrossing:
         for half in (model.encoder, model.decoder):
             assert all(p.grad is not None and p.grad.isfinite().all() for p in half.parameters())
 
-    def test_the_spec_rebuilds_it(self, name):
-        model = network(name)
+    @pytest.mark.parametrize("cloud", CLOUDS)
+    def test_condensed_it_is_a_vector_of_so_many_values(self, name, cloud):
+        model = network(name, cloud, condense=9)
+        z = model.encoder(torch.rand(5, 3, 32, 32))
+        assert tuple(z.shape[1:]) == model.latent_shape == (9,) and (z > 0).all() and (z < 1).all()
+        model.decoder(z).square().sum().backward()
+        assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
+
+    @pytest.mark.parametrize("condense", [None, 9])
+    def test_the_spec_rebuilds_it(self, name, condense):
+        model = network(name, condense=condense)
         again = build_split(model.spec)
         again.load_state_dict(model.state_dict())
         x = torch.rand(2, 3, 32, 32)
@@ -67,7 +78,7 @@ class TestEveryCrossing:
 
     def test_wrong_options_are_refused_by_name(self, name):
         for option in fields(CROSSINGS[name]):
-            if option.type == "int":
+            if option.type in ("int", "int | None"):
                 with pytest.raises(ValueError, match=option.name):
                     read_crossing({name: {option.name: 0}})
         with pytest.raises(ValueError, match="cloud must be backbone or head"):
@@ -77,6 +88,13 @@ class TestEveryCrossing:
 
     def test_it_says_what_it_is(self, name):
         assert CROSSINGS[name].__doc__.splitlines()[0][-1] in ".:"
+
+
+def test_both_halves_of_every_crossing_can_leave_python():
+    """In a process of its own: the shapes that tests check in signatures would become constants of the graph."""
+    made = subprocess.run([sys.executable, "-m", "tests.models.exported"], capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr[-2000:]
+    assert made.stdout.split() == [f"{name}{form}" for name in CROSSINGS for form in ("", "-condensed")]
 
 
 @pytest.mark.parametrize("name", CROSSINGS)

@@ -16,7 +16,8 @@ class Crossing(ABC):
     """How the map at the cut becomes the latent, and what the cloud makes of it.
 
     With `normalise`, batch norm comes before the squashing, so that the latent fills its range and noise means the same
-    everywhere. The `cloud` goes on with the rest of the `backbone`, or with a small `head` in its place.
+    everywhere. The `cloud` goes on with the rest of the `backbone`, or with a small `head` in its place. With
+    `condense`, two dense layers on the device reduce what was kept to so many values.
     """
 
     CLOUDS: ClassVar[tuple[str, ...]] = ("backbone", "head")
@@ -24,11 +25,13 @@ class Crossing(ABC):
     """What users call it in their settings."""
     normalise: bool = True
     cloud: str = "head"
+    condense: int | None = None
 
     def __post_init__(self) -> None:
         for option in fields(self):
             value = getattr(self, option.name)
-            if option.type == "int" and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+            counts = option.type == "int" or (option.type == "int | None" and value is not None)
+            if counts and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
                 raise ValueError(f"{self.called} {option.name} must be a whole number of at least 1, not {value!r}")
         if self.cloud not in self.CLOUDS:
             raise ValueError(f"{self.called} cloud must be {' or '.join(self.CLOUDS)}, not {self.cloud!r}")

@@ -11,8 +11,8 @@ from attcem.models.crossings.base import Crossing
 from attcem.models.crossings.map import Map
 from attcem.models.units import Shape, shape_after
 
-HIDDEN = 512
-"""Width of the small head."""
+HIDDEN, ON_THE_DEVICE = 512, 128
+"""Width of the small head, and of the dense layer with which a device condenses."""
 
 
 def insert(
@@ -30,14 +30,21 @@ def insert(
     tokens = len(features) == 2 and not isinstance(crossing, Map)
     seen = (features[1], features[0], 1) if tokens else features
     narrow = nn.Sequential(TokensAsMap(), crossing.narrow(seen)) if tokens else crossing.narrow(features)
-    latent = shape_after(narrow, features)
+    kept = latent = shape_after(narrow, features)
     encoder.add_module("bottleneck", narrow)
+    if crossing.condense:
+        latent = (crossing.condense,)
+        encoder.add_module("condense", condense(kept, crossing.condense))
     if crossing.normalise:
         encoder.add_module("normalised", Normalised(latent))
     if crossing.cloud == "head":
         decoder.add_module("head", small_head(latent, classes))
         return latent
-    widen = crossing.widen(seen, latent)
+    if crossing.condense:
+        decoder.add_module(
+            "expand", nn.Sequential(nn.Linear(crossing.condense, math.prod(kept)), nn.Unflatten(1, kept))
+        )
+    widen = crossing.widen(seen, kept)
     decoder.add_module("bottleneck", nn.Sequential(widen, MapAsTokens()) if tokens else widen)
     decoder.add_module("units", rest)
     return latent
@@ -69,6 +76,14 @@ class Normalised(nn.Module):
     def forward(self, z: Float[Tensor, " b *latent"]) -> Float[Tensor, " b *latent"]:
         """Mean 0 and variance 1 over the batch, scaled and shifted by what is learned."""
         return self.norm(z) if z.ndim == 4 else self.norm(z.flatten(1)).view_as(z)
+
+
+def condense(kept: Shape, values: int) -> nn.Sequential:
+    """W₂ ReLU(BN(W₁ t)): after pooling, a dense layer costs the device little."""
+    dense = nn.Linear(math.prod(kept), ON_THE_DEVICE, bias=False)
+    return nn.Sequential(
+        nn.Flatten(), dense, nn.BatchNorm1d(ON_THE_DEVICE), nn.ReLU(), nn.Linear(ON_THE_DEVICE, values)
+    )
 
 
 def small_head(latent: Shape, classes: int) -> nn.Sequential:
