@@ -54,10 +54,14 @@ class DecoderAttack(Recipe, Attack):
         return QUERY if self.start is None else self.start.needs
 
     @property
+    def most_steps(self) -> int:
+        """Steps of all cycles that it is allowed, without those of its start."""
+        return self.cycle * (2 ** (self.doublings + 1) - 1)
+
+    @property
     def effort(self) -> float:
         """Grows with the weights of its blocks; most steps are its own, without those of its start."""
-        most_steps = self.cycle * (2 ** (self.doublings + 1) - 1)
-        return self.batch * most_steps * (0.4 + self.decoder.weights / 25_000)
+        return self.batch * self.most_steps * (0.4 + self.decoder.weights / 25_000)
 
     @property
     def builds_on(self) -> DecoderAttack:
