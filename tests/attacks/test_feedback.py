@@ -42,7 +42,7 @@ def test_it_shows_the_latent_and_beside_it_what_the_answer_differs_by(shape):
     grid = grid_of(latents, 16, 16, 8)
     asked = []
     feedback = AnsweredGrid(
-        grid, Constant(torch.full((3, 16, 16), 1.5)), lambda x: asked.append(x) or answer, latents, 16, 16
+        grid, Constant(torch.full((3, 16, 16), 1.5)), lambda x: asked.append(x) or answer, latents, 16, 16, 8
     )
     cells = feedback(latents[:5])
     assert cells.shape[1] == feedback.channels == grid.channels + feedback.differences.channels
@@ -55,7 +55,7 @@ def test_it_shows_the_latent_and_beside_it_what_the_answer_differs_by(shape):
 def test_squashed_latents_are_compared_before_the_squashing_too():
     latents = torch.randn(50, 4, 4, 4).sigmoid()
     feedback = AnsweredGrid(
-        grid_of(latents, 16, 16, 8), Constant(torch.zeros(3, 16, 16)), lambda x: latents[:1], latents, 16, 16
+        grid_of(latents, 16, 16, 8), Constant(torch.zeros(3, 16, 16)), lambda x: latents[:1], latents, 16, 16, 8
     )
     found = feedback.difference(latents[1:3])
     torch.testing.assert_close(found[:, :4], latents[1:3] - latents[:1])
@@ -68,7 +68,13 @@ def test_the_guess_it_asks_about_does_not_learn():
     guess = copy.deepcopy(inverter)
     inverter.read(
         AnsweredGrid(
-            inverter.grid, guess, lambda x: x[:, :, ::4, ::4].mean(1, keepdim=True) + 0 * latents[:1], latents, 16, 16
+            inverter.grid,
+            guess,
+            lambda x: x[:, :, ::4, ::4].mean(1, keepdim=True) + 0 * latents[:1],
+            latents,
+            16,
+            16,
+            8,
         )
     )
     inverter(latents).square().sum().backward()

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from attcem.attacks import flat_grid
+from attcem.attacks.decoder import Decoder
 from attcem.attacks.flat_grid import Attend, Enlarge, Raster, Spread, grid_of, raster_side
 from attcem.attacks.inverter import Inverter
 from attcem.attacks.linear import Linear
@@ -60,16 +61,42 @@ def test_a_coarse_grid_is_enlarged_by_doublings(size, coarse):
 
 
 @pytest.mark.parametrize("limit", [2**24, 2**12], ids=["dense", "through axes"])
-def test_what_is_linear_in_the_latent_is_read_off_without_training(limit, monkeypatch):
+def test_large_matrices_go_through_principal_axes(limit, monkeypatch):
     monkeypatch.setattr(flat_grid, "MOST_WEIGHTS", limit)
+    grid = grid_of(torch.randn(40, 300), 32, 32, 8)
+    for spread in grid.parts:
+        assert isinstance(spread, Spread) and (spread.axes is None) == (limit == 2**24)
+    assert grid(torch.randn(2, 300)).shape == (2, grid.channels, 8, 8)
+
+
+def test_a_map_of_few_cells_is_read_as_tokens_in_a_raster_and_a_finer_one_as_it_is():
+    latents = torch.randn(50, 6, 2, 2)
+    grid = grid_of(latents, 32, 32, 8)
+    assert not grid.located and [type(part) for part in grid.parts] == [Spread, Spread, Attend, Raster]
+    shown = grid(latents[:3])[:, -6:]
+    torch.testing.assert_close(shown[:, :, 0, 7], grid.standardise(latents[:3])[:, 1])
+    assert grid_of(torch.randn(50, 6, 8, 8), 32, 32, 8).located and grid_of(torch.randn(50, 6, 4, 4), 16, 16, 8).located
+
+
+def test_what_dense_layers_of_the_device_have_mixed_a_decoder_unmixes_where_nothing_linear_does():
+    """Brightness that a latent tells only by its size: no linear guess of it is better than the mean image."""
     torch.manual_seed(0)
-    hidden = torch.randn(400, 5)
-    latents, x = hidden @ torch.randn(5, 300), (hidden @ torch.randn(5, 3 * 64) * 0.05 + 0.5).reshape(400, 3, 8, 8)
-    network = Inverter(latents, x.mean(0), channels=8, blocks=1)
-    spread = network.grid.parts[0]
-    assert isinstance(spread, Spread) and (spread.axes is None) == (limit == 2**24)
-    network.solve_linear([(latents, x)])
-    assert (network(latents) - x).square().mean() < 0.01 * x.var()
+    images = Images(
+        torch.randint(0, 256, (1500, 1, 1, 1), dtype=torch.uint8).expand(-1, 28, 28, 1), torch.zeros(1500).long()
+    )
+    directions = torch.randn(1500, 16)
+
+    def encode(x):
+        told = x.mean((1, 2, 3))[:, None]
+        return told * directions[(1e6 * told[:, 0]).long() % 1500].sign()
+
+    view = view_through(Device(encode, lambda z: z), images[:1300], images[1300:], frozenset({"queries"}))
+    x = images[1300:].pixels()
+    linear, learnt = (
+        (attack(view).images - x).square().mean() / x.var()
+        for attack in (Linear(), Decoder(8, 0, cycle=150, doublings=0))
+    )
+    assert linear > 0.8 and learnt < 0.3
 
 
 @pytest.mark.parametrize("shape", [(30,), (6, 5)], ids=["vector", "tokens"])

@@ -68,38 +68,36 @@ STANDARD_FEEDBACK = Feedback(STANDARD_MEDIUM, cycle=300, doublings=1)
 """The decoders that others of `quick` and `standard` start from or wrap."""
 
 YARDSTICK = Decoder(32, 2, cycle=400, doublings=1)
+PATIENT = replace(MEDIUM, doublings=4, tolerance=0.05)
+"""Goes on until a doubling gains less than 5 %."""
+
+QUICK: dict[str, Attack] = {
+    "linear": Linear(),
+    "decoder_small": QUICK_SMALL,
+    "decoder_medium": QUICK_MEDIUM,
+    "decoder_class": ClassAware(QUICK_SMALL, cycle=100, doublings=1),
+    "decoder_repeat_16": Repeated(QUICK_SMALL, 16),
+    "optimise_adam": Optimise(images=32, solver="adam", steps=100, start=QUICK_MEDIUM),
+}
 
 EVERY_SUITE = (
     Suite("none", 1, {}, seen=20_000),
-    Suite("smoke", 2, {"decoder_small": replace(SMALL, cycle=50, doublings=0)}, seen=4_000),
-    Suite("glance", 4, {"decoder_medium": replace(MEDIUM, cycle=300, doublings=1)}, seen=10_000),
+    Suite("smoke", 3, {"decoder_small": replace(SMALL, cycle=50, doublings=0)}, seen=4_000),
+    Suite("glance", 5, {"decoder_medium": replace(MEDIUM, cycle=300, doublings=1)}, seen=10_000),
     Suite(
         "demo",
-        2,
+        3,
         {
             "decoder_small": replace(SMALL, cycle=200, doublings=1),
             "decoder_medium": replace(MEDIUM, cycle=400, doublings=1),
         },
         seen=20_000,
     ),
-    Suite(
-        "quick",
-        2,
-        {
-            "linear": Linear(),
-            "decoder_small": QUICK_SMALL,
-            "decoder_medium": QUICK_MEDIUM,
-            "decoder_class": ClassAware(QUICK_SMALL, cycle=100, doublings=1),
-            "decoder_repeat_16": Repeated(QUICK_SMALL, 16),
-            "optimise_adam": Optimise(images=32, solver="adam", steps=100, start=QUICK_MEDIUM),
-        },
-        probes=PROBES,
-        theory=True,
-        seen=60_000,
-    ),
+    Suite("quick", 3, QUICK, probes=PROBES, theory=True, seen=60_000),
+    Suite("patient", 1, QUICK | {"decoder_patient": PATIENT}, probes=PROBES, theory=True, seen=60_000),
     Suite(
         "standard",
-        3,
+        4,
         {
             "linear": Linear(),
             "decoder_small": replace(SMALL, doublings=2),
@@ -126,7 +124,7 @@ EVERY_SUITE = (
         theory=True,
         yardstick=YARDSTICK,
     ),
-    Suite("full", 2, ATTACKS, probes=PROBES, theory=True, yardstick=YARDSTICK),
+    Suite("full", 3, ATTACKS, probes=PROBES, theory=True, yardstick=YARDSTICK),
 )
 
 SUITES: dict[str, Suite] = {suite.name: suite for suite in EVERY_SUITE}

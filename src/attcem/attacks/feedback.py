@@ -42,8 +42,9 @@ class Feedback(Grown):
         if isinstance(before.grid, Grid):
             oracle, answers = training.pairs.oracle, 1 if unchanging(training.view) else ANSWERS
             latents, images = training.first_pairs()
-            size, guess = images.shape[-2:], copy.deepcopy(before)
-            before.read(AnsweredGrid(before.grid, guess, lambda x: oracle(x, answers), latents, *size))
+            (height, width), channels = images.shape[-2:], before.stem.out_channels
+            ask, guess = lambda x: oracle(x, answers), copy.deepcopy(before)
+            before.read(AnsweredGrid(before.grid, guess, ask, latents, height, width, channels))
         return before
 
 
@@ -62,13 +63,14 @@ class AnsweredGrid(Cells):
         latents: Float[Tensor, " n *latent"],
         height: int,
         width: int,
+        channels: int,
     ) -> None:
         super().__init__()
         self.grid, self.guess, self.ask = grid, guess.requires_grad_(False), ask
         left = torch.cat([self.difference(part) for part in latents.split(256)])
-        self.differences = grid_of(left, height, width, grid.channels, squashed=False)
+        self.differences = grid_of(left, height, width, channels, squashed=False)
         self.channels = grid.channels + self.differences.channels
-        self.size, self.covers = grid.size, grid.covers
+        self.size, self.covers, self.located = grid.size, grid.covers, grid.located
 
     @torch.no_grad()
     def difference(self, released: Float[Tensor, " b *latent"]) -> Float[Tensor, " b *wider"]:

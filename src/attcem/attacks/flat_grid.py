@@ -1,4 +1,4 @@
-"""Vectors [d] and tokens [n d] on a grid of cells: they have no layout, so the inverter learns one."""
+"""Vectors, tokens and maps of few cells on a finer grid: they have hardly any layout, so the inverter learns one."""
 
 from __future__ import annotations
 
@@ -21,9 +21,17 @@ MOST_AXES, COARSEST = 1024, 8
 HEADS = 4
 """Ways in which a cell may attend to the tokens."""
 
+HIDDEN = 512
+"""Width of the dense layers that undo those of the device."""
+
+FEW_CELLS = 4
+"""A map of at most FEW_CELLS × FEW_CELLS cells is read like tokens in a raster: convolutions on it see too little."""
+
 
 class FlatGrid(Grid):
-    """Shows a vector or tokens in several ways at once, each in channels of its own; linear where it can be."""
+    """Shows a vector, tokens or a small map in several ways at once, each in channels of its own."""
+
+    located = False
 
     def __init__(
         self, latents: Float[Tensor, " n *latent"], height: int, width: int, channels: int, *, squashed: bool = True
@@ -34,7 +42,7 @@ class FlatGrid(Grid):
         side, fold = raster_side(x.shape[1]) if x.ndim == 3 else 0, 1
         if side > min(self.size) or (side and not few_weights(x, channels, self.size)):
             fold, self.size, self.covers = fold_onto(self.size, (side, side), (height, width))
-        self.parts = nn.ModuleList([Spread(x, channels, self.size)])
+        self.parts = nn.ModuleList([Spread(x, channels, self.size), Spread(x, channels, self.size, blocks=2)])
         if x.ndim == 3:
             self.parts.append(Attend(x, channels, self.size))
         if side:
@@ -46,13 +54,21 @@ class FlatGrid(Grid):
         x = self.standardise(released)
         return torch.cat([part(x) for part in self.parts], 1)
 
+    def standardise(self, released: Float[Tensor, " b *latent"]) -> Float[Tensor, " b *flat"]:
+        """Around 0, of variance 1; the cells of a map as tokens."""
+        x = super().standardise(released)
+        return x.flatten(2).transpose(1, 2) if x.ndim == 4 else x
+
 
 class Spread(nn.Module):
-    """All values to all cells by one matrix; a large one through principal axes to a coarse grid, then enlarged."""
+    """All values to all cells by one matrix, behind dense residual `blocks` if there are any.
+
+    A large matrix goes through principal axes to a coarse grid, which is then enlarged.
+    """
 
     axes: Tensor | None
 
-    def __init__(self, x: Float[Tensor, " n *latent"], channels: int, size: tuple[int, int]) -> None:
+    def __init__(self, x: Float[Tensor, " n *flat"], channels: int, size: tuple[int, int], blocks: int = 0) -> None:
         super().__init__()
         values, few = x[0].numel(), few_weights(x, channels, size)
         self.register_buffer(
@@ -60,12 +76,30 @@ class Spread(nn.Module):
         )
         self.enlarge = Enlarge(channels, size, doublings=0 if few else None)
         self.shape = channels, *self.enlarge.coarse
-        self.project = nn.Linear(values if self.axes is None else self.axes.shape[1], math.prod(self.shape))
+        read = values if self.axes is None else self.axes.shape[1]
+        self.digest = nn.Sequential()
+        if blocks:
+            self.digest.extend([nn.Linear(read, HIDDEN), *(DenseBlock(HIDDEN) for _ in range(blocks))])
+        self.project = nn.Linear(HIDDEN if blocks else read, math.prod(self.shape))
 
-    def forward(self, x: Float[Tensor, " b *latent"]) -> Float[Tensor, "b c h w"]:
+    def forward(self, x: Float[Tensor, " b *flat"]) -> Float[Tensor, "b c h w"]:
         """Every cell's own look at all values."""
         x = x.flatten(1) if self.axes is None else x.flatten(1) @ self.axes
-        return self.enlarge(self.project(x).unflatten(1, self.shape))
+        return self.enlarge(self.project(self.digest(x)).unflatten(1, self.shape))
+
+
+class DenseBlock(nn.Module):
+    """x + W₂ gelu(W₁ LN(x)), which starts as x."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        last = nn.Linear(2 * width, width)
+        nn.init.zeros_(last.weight)
+        self.layers = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, 2 * width), nn.GELU(), last)
+
+    def forward(self, x: Float[Tensor, "b d"]) -> Float[Tensor, "b d"]:
+        """One residual step."""
+        return x + self.layers(x)
 
 
 class Attend(nn.Module):
@@ -129,9 +163,14 @@ def raster_side(tokens: int) -> int:
     return side if side > 1 and tokens - side**2 in (0, 1) else 0
 
 
+def has_places(latents: Float[Tensor, " n *latent"], height: int, width: int) -> bool:
+    """Whether latents are maps of more than a few cells, each of which shows its own part of the picture."""
+    return latents.ndim == 4 and max(latents.shape[2:]) > min(FEW_CELLS, height // (2 * PATCH), width // (2 * PATCH))
+
+
 def grid_of(
     latents: Float[Tensor, " n *latent"], height: int, width: int, channels: int, *, squashed: bool = True
 ) -> Grid:
     """The grid for latents of this shape; `channels` are those of each part where there is no layout."""
-    kind = MapGrid if latents.ndim == 4 else FlatGrid
+    kind = MapGrid if has_places(latents, height, width) else FlatGrid
     return kind(latents, height, width, channels, squashed=squashed)

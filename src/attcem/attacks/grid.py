@@ -21,6 +21,8 @@ class Cells(nn.Module):
     size: tuple[int, int]
     covers: tuple[int, ...]
     """The size in pixels of what the grid stands for."""
+    located: bool = True
+    """Whether a cell shows its own place of the picture from the first; otherwise what it shows is learnt."""
 
 
 class Grid(Cells):

@@ -78,6 +78,8 @@ class Inversion:
         self.restart(state["lr"].item())
         self.epochs = int(state["epochs"])
         weights = {name.removeprefix("network."): tensor for name, tensor in state.items() if "network." in name}
+        if not any(name.startswith("linear.") for name in weights):
+            self.network.linear = None
         self.network.load_state_dict(weights)
         self.curve, self.best, self.weights = curve, min(curve), snapshot(self.network)
 
@@ -87,7 +89,7 @@ class Inversion:
         learns = [p for p in self.network.parameters() if p.requires_grad]
         rest = [p for p in learns if all(p is not known for known in solved)]
         groups = [{"params": rest, "share": 1.0}, {"params": solved, "share": 0.1}]
-        self.lr, self.optimiser = lr, torch.optim.Adam(groups, lr=lr, betas=(0.9, 0.99))
+        self.lr, self.optimiser = lr, torch.optim.Adam(groups, lr=lr, betas=(0.9, 0.99), fused=True)
         self.epochs = self.steps = 0
         self.best, self.weights = math.inf, snapshot(self.network)
         self.curve = [self.validate()]
@@ -95,10 +97,22 @@ class Inversion:
     def first_cycle(self, steps: int, title: str, progress: bool) -> float:
         """A cycle from the linear guess; where it hardly gains on that, another at a quarter of the rate.
 
+        Where cells have no places, a linear guess beside what they learn to show keeps the network from learning: there
+        the first cycle is run without it, and repeated with it only if it ends behind the guess.
+
         Behind strong defences a rate that is too high leaves a large decoder at its linear start, where it looks as if
         it had plateaued. The lower one is kept if it gains more than twice as much: where both learn, the higher one
         ends lower.
         """
+        if not self.network.grid.located:
+            solved, guessed = copy.deepcopy(self.network), self.best
+            self.network.linear = None
+            self.restart(self.lr)
+            reached = self.run_cycle(steps, title, progress)
+            if self.best <= guessed:
+                return reached
+            self.network = solved
+            self.restart(self.lr)
         linear = snapshot(self.network)
         reached = self.run_cycle(steps, title, progress)
         gained, state, curve = self.curve[0] - self.best, self.state, self.curve

@@ -59,6 +59,7 @@ class Inverter(nn.Module):
     """Mean image + a linear guess from the neighbouring cells + what residual blocks add to it.
 
     It starts as the mean image; `solve_linear` moves it to the best linear guess, and training goes on from there.
+    Where the linear guess hinders, it can be left out: `linear = None`.
     """
 
     image_mean: Tensor
@@ -79,7 +80,7 @@ class Inverter(nn.Module):
         self.grid: Cells = grid_of(latents, height, width, channels)
         factor = max(math.ceil(height / self.grid.size[0]), math.ceil(width / self.grid.size[1]))
         reach = next((k for k in (5, 3) if self.grid.channels * k**2 <= MOST_FEATURES), 1)
-        self.linear = Unfold(self.grid.channels, colours, reach, factor)
+        self.linear: Unfold | None = Unfold(self.grid.channels, colours, reach, factor)
         zeroed(self.linear)
         self.stem = nn.Conv2d(self.grid.channels, channels, 3, padding=1)
         self.body = nn.Sequential()
@@ -100,12 +101,13 @@ class Inverter(nn.Module):
         """Look at a grid with more channels; they count nothing at first: the guess stays."""
         more = grid.channels - self.grid.channels
         self.grid, self.stem = grid, widened(self.stem, more)
-        self.linear.convolution = widened(self.linear.convolution, more)
+        if self.linear is not None:
+            self.linear.convolution = widened(self.linear.convolution, more)
 
     def forward(self, released: Float[Tensor, " b *latent"]) -> Float[Tensor, "b c h w"]:
         """The guessed images, not clamped."""
         cells = self.grid(released)
-        x = self.linear(cells) + self.added(cells)
+        x = self.added(cells) if self.linear is None else self.linear(cells) + self.added(cells)
         if x.shape[-2:] != self.grid.covers:
             x = F.interpolate(x, size=self.grid.covers, mode="bilinear", antialias=True)
         height, width = self.image_mean.shape[-2:]
@@ -120,7 +122,8 @@ class Inverter(nn.Module):
 
     def solved(self) -> Iterator[nn.Parameter]:
         """What starts solved: the linear guess, and the terms beside it."""
-        yield from self.linear.parameters()
+        if self.linear is not None:
+            yield from self.linear.parameters()
         yield from self.terms.parameters()
 
     @torch.no_grad()
@@ -129,6 +132,8 @@ class Inverter(nn.Module):
 
         Pairs of (released, image) batches are taken until there are ENOUGH cells for every unknown of a patch.
         """
+        if self.linear is None:
+            return
         reach, factor, convolution = self.linear.reach, self.linear.factor, self.linear.convolution
         size = tuple(cells * factor for cells in self.grid.size)
         gram, cross, seen = torch.zeros(()), torch.zeros(()), 0

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from attcem.attacks.base import Attack, Reconstruction, seeded
 from attcem.attacks.decoder import Decoder
+from attcem.attacks.flat_grid import has_places
 from attcem.attacks.grid import identity, straighten
 from attcem.attacks.inversion import Inversion
 from attcem.attacks.regression import BUDGET, STRENGTHS, TrainingSet, principal_axes, ridge
@@ -26,7 +27,7 @@ SHARES = (0.1, 0.5)
 class Linear(Attack):
     """Guesses every patch by ridge regression on the cells of the latent around it.
 
-    A map is solved as every decoder begins; a vector or tokens, which have no cells, on the principal axes of all
+    A map is solved as every decoder begins; a vector, tokens or a map of few cells on the principal axes of all
     values. In closed form it cannot fail to learn, so that a decoder that did is found out beside it.
     """
 
@@ -35,7 +36,7 @@ class Linear(Attack):
     def __call__(self, view: View, *, seed: int = 0, progress: bool = False) -> Reconstruction:
         """Solve on public images, invert the targets."""
         with seeded(seed):
-            if view.targets.ndim != 4:
+            if not has_places(view.targets, *view.public.shape[1:]):
                 return solve_on_axes(view, seed)
             solved = Inversion(Decoder(8, 0), view, seed)
         return Reconstruction(solved.invert(view.targets), solved.curve)
@@ -46,8 +47,8 @@ def solve_on_axes(view: View, seed: int) -> Reconstruction:
     undo, pixels = straighten(view.targets), view.public.pixels().flatten(1)
 
     def features(released: Released) -> Float[Tensor, "b d"]:
-        both = released if undo is identity else torch.cat([released, undo(released)], -1)
-        return both.flatten(1)
+        flat = released.flatten(1)
+        return flat if undo is identity else torch.cat([flat, undo(flat)], 1)
 
     data = TrainingSet.of(view, seed, features, share=0.25, most=min(MOST, max(64, BUDGET // pixels.shape[1])))
     own, unseen = (pixels[part.of.cpu()].to(view.targets.device) for part in (data.own, data.held_out))
