@@ -1,7 +1,5 @@
 """Draw private, validation, public and test: seeded, stratified by class, groups and duplicates kept together."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -38,7 +36,6 @@ class Data:
 
     @property
     def classes(self) -> int:
-        """Number of classes."""
         return len(self.class_names)
 
     @property
@@ -179,7 +176,6 @@ def cut(sizes: np.ndarray, shares: Sequence[float]) -> np.ndarray:
 
 
 def fingerprint(indices: Indices) -> str:
-    """sha256 over the sorted indices of each part in turn."""
     total = hashlib.sha256()
     for key in PARTITIONS:
         total.update(f"{key} {len(indices[key])}\n".encode() + np.sort(indices[key]).astype("<i8").tobytes())
