@@ -49,8 +49,7 @@ def as_array(values: Any) -> np.ndarray:
 
 def as_pixels(x: np.ndarray, memory: int) -> np.ndarray:
     """Many pictures as NHWC uint8; anything that could be misread is refused."""
-    if x.ndim == 3:
-        x = x[..., None]
+    x = x[..., None] if x.ndim == 3 else x
     if x.ndim != 4 or 0 in x.shape:
         raise ValueError(f"images have shape {x.shape}: give (n, height, width) or four axes, channels first or last")
     first, last = x.shape[1] in COLOURS, x.shape[3] in COLOURS

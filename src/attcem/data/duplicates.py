@@ -1,8 +1,6 @@
 """Group the pictures that are one and the same, exactly or nearly; what a search found is kept in the cache."""
 
 import hashlib
-import zipfile
-import zlib
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -11,9 +9,8 @@ import numpy as np
 
 from attcem.data.near_duplicates import RECIPE, near_pairs
 from attcem.files import replacing
+from attcem.reading.arrays import read_arrays
 from attcem.types.mapped import Chosen
-
-DAMAGED = (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile, zlib.error)
 
 
 def duplicate_groups(parts: Sequence[np.ndarray], labels: np.ndarray, cache: Path | None = None) -> np.ndarray:
@@ -53,9 +50,8 @@ def join_groups(count: int, *pairs: np.ndarray) -> np.ndarray:
 def _read(file: Path, count: int) -> np.ndarray | None:
     """The groups of a file that is there, whole and possible."""
     try:
-        with np.load(file, allow_pickle=False) as stored:
-            groups = stored["groups"]
-    except DAMAGED:
+        groups = read_arrays(file, 8 * count + 10_000)["groups"]
+    except (OSError, ValueError, KeyError):
         return None
     possible = groups.dtype == np.int64 and groups.shape == (count,) and groups.min() >= 0
     return groups if possible and (groups <= np.arange(count)).all() and (groups[groups] == groups).all() else None

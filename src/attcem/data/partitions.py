@@ -90,12 +90,8 @@ def partition(
     }
     # what does not fit in memory as a whole must not fill it in parts
     room = memory if sum(x.nbytes for x in arrays) <= memory else 0
-    parts = {
-        key: Images(
-            torch.from_numpy(Chosen(arrays, indices[key]).copy(room)), torch.from_numpy(labels[indices[key]]), memory
-        )
-        for key in PARTITIONS
-    }
+    pixels = {key: torch.from_numpy(Chosen(arrays, index).copy(room)) for key, index in indices.items()}
+    parts = {key: Images(x, torch.from_numpy(labels[indices[key]]), memory) for key, x in pixels.items()}
     return Data(name=name, **parts, class_names=source.class_names, draw=record)
 
 

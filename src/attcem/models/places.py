@@ -86,14 +86,13 @@ class Places:
     def shared(self, halves: Halves) -> list[str]:
         """Names of parameters and running statistics that both halves would hold."""
         front = {id(tensor) for node in halves.front for _, tensor in self.tensors(node)}
-        return list(
-            dict.fromkeys(
-                name
-                for node in halves.back
-                for name, tensor in self.tensors(node)
-                if id(tensor) in front and (node.op == "call_module" or isinstance(tensor, nn.Parameter))
-            )
+        both = (
+            name
+            for node in halves.back
+            for name, tensor in self.tensors(node)
+            if id(tensor) in front and (node.op == "call_module" or isinstance(tensor, nn.Parameter))
         )
+        return list(dict.fromkeys(both))
 
     def tensors(self, node: fx.Node) -> Iterator[tuple[str, Tensor]]:
         target = str(node.target)

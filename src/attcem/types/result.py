@@ -116,9 +116,8 @@ class Result:
         (folder / "images").mkdir(parents=True, exist_ok=True)
         for name, pictures in self.gallery.items():
             strip = np.concatenate(list(pictures), axis=1)
-            Image.fromarray(strip.squeeze(-1) if strip.shape[-1] == 1 else strip).save(
-                folder / "images" / f"{name}.png"
-            )
+            picture = Image.fromarray(strip.squeeze(-1) if strip.shape[-1] == 1 else strip)
+            picture.save(folder / "images" / f"{name}.png")
         with replacing(folder / "diagnostics.npz") as file:
             trained = {f"{TRAINED}{name}": values for name, values in self.diagnostics.items()}
             np.savez_compressed(file, **self.per_image, **trained)  # type: ignore[arg-type]
