@@ -41,7 +41,6 @@ class Oracle(Sealed):
 
     @torch.no_grad()
     def __call__(self, x: Float[Tensor, "b c h w"], repeats: int = 1) -> Released:
-        """What the device sends for these images, averaged over so many queries of each."""
         (device,) = _SEALED[self]
         return averaged(device.release, device.encode(x), repeats)
 
@@ -59,19 +58,17 @@ class Recording(Sealed):
 
     @torch.no_grad()
     def __call__(self, index: Int64[Tensor, " b"], repeats: int = 1) -> Released:
-        """What the device sends for some of the images, averaged over so many queries of each."""
         device, latents = _SEALED[self]
         return averaged(device.release, latents[index], repeats)
 
 
 class Resend(Sealed):
-    """The device sends the attacked images once more: same pictures, fresh noise."""
+    """The device sends the first so many of the attacked images once more: same pictures, fresh noise."""
 
     __slots__ = ()
 
     @torch.no_grad()
     def __call__(self, most: int) -> Released:
-        """A second look at the first so many targets."""
         device, latents = _SEALED[self]
         return device.release(latents[:most])
 
@@ -82,13 +79,11 @@ class Cloud(Sealed):
     __slots__ = ()
 
     def __call__(self, released: Released) -> Float[Tensor, "b classes"]:
-        """Logits of what was sent."""
         (decoder,) = _SEALED[self]
         return decoder(released)
 
 
 def averaged(release: Callable[[Latent], Released], z: Latent, repeats: int) -> Released:
-    """The mean of so many releases of the same latents."""
     total = release(z)
     for _ in range(repeats - 1):
         total = total + release(z)
@@ -109,12 +104,6 @@ def make_oracle(model: Split, guard: Guard | Defence) -> Oracle:
     return Oracle(the_device(model, guard))
 
 
-def the_cloud(model: Split) -> Cloud:
-    """The cloud half, for latents as they travel."""
-    where = next(model.parameters())
-    return Cloud(lambda released: model.decoder(released.to(where.device, where.dtype)).float())
-
-
 def build_view(
     model: Split, guard: Guard | Defence, data: Data, *, images: int, seed: int = 0, threat: str = "query"
 ) -> tuple[View, Images]:
@@ -124,11 +113,10 @@ def build_view(
     """
     granted = look_up("threat model", threat, GRANTS)
     model.eval(), guard.eval()
-    generator = torch.Generator().manual_seed(seed)
-    chosen = torch.randperm(len(data.test), generator=generator)[:images]
-    truth = data.test[chosen]
-    view = view_through(the_device(model, guard), data.public, truth, granted)
-    return replace(view, cloud=the_cloud(model)), truth
+    order = torch.randperm(len(data.test), generator=torch.Generator().manual_seed(seed))
+    truth, where = data.test[order[:images]], next(model.parameters())
+    cloud = Cloud(lambda released: model.decoder(released.to(where.device, where.dtype)).float())
+    return replace(view_through(the_device(model, guard), data.public, truth, granted), cloud=cloud), truth
 
 
 def view_through(device: Device, public: Images, truth: Images, granted: frozenset[str]) -> View:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from attcem.data import get_data, load_data
-from attcem.data.facescrub_links import fetch_faces, read_links
+from attcem.data.facescrub import fetch_faces, read_links
 from attcem.data.source import Source
 from tests.data import tiny_archives as tiny
 

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from attcem.models import ACTIVATIONS, BACKBONES, build_split, split
-from attcem.models.normalise import SMALLEST_STD
+from attcem.models.units import SMALLEST_STD
 from attcem.types import Images
 
 

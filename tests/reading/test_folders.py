@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from attcem.reading import png
+from attcem.reading import arrays
 from attcem.train.checkpoint import read_state, read_tensors
 from attcem.types import Result
 from tests.report.made import rich_result
@@ -46,7 +46,7 @@ def test_only_a_png_is_opened_as_one(run, monkeypatch):
 
 
 def test_a_picture_of_too_many_pixels_is_not_decoded(run, monkeypatch):
-    monkeypatch.setattr(png, "PIXELS", 100)
+    monkeypatch.setattr(arrays, "PIXELS", 100)
     with pytest.raises(ValueError, match="pixels are too many"):
         Result.load(run)
 

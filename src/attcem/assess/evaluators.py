@@ -13,8 +13,8 @@ from attcem.attacks.suite import RECIPE
 from attcem.data import Data, default_root
 from attcem.files import write_atomically
 from attcem.metrics import Evaluator
+from attcem.reading.arrays import tensors_of
 from attcem.reading.content import MEGABYTE, read_content
-from attcem.reading.tensors import tensors_of
 from attcem.types import Images
 
 CPU = torch.device("cpu")

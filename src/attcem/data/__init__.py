@@ -8,7 +8,7 @@ import numpy as np
 
 from attcem.data.cifar import CIFAR10, CIFAR100
 from attcem.data.collect import collect, number_classes
-from attcem.data.entry import Entry, Given, Request
+from attcem.data.entry import Entry, Given
 from attcem.data.facescrub import FACESCRUB
 from attcem.data.fashion import FASHION
 from attcem.data.imagefolder import IMAGEFOLDER
@@ -59,7 +59,7 @@ def load_data(
     Pictures that exceed `memory` bytes lie in a temporary file on disk, read as needed.
     """
     key, _, path = name.partition(":")
-    folder = _folder(root)
+    folder = Path(root or default_root()).expanduser()
     source = find_entry(name).read(key, path, folder, memory)
     return partition(
         source, name, seed=seed, public=public, validation=validation, test=test, cache=folder, memory=memory
@@ -106,9 +106,5 @@ def get_data(
     progress: bool = True,
 ) -> Path:
     """Bring a data set into the cache, from its address or from the file `source`, and return its .npz file."""
-    given = Path(source).expanduser() if source is not None else None
-    return look_up("data set", name, DATASETS).get(Request(name, _folder(root), given, checksum, progress))
-
-
-def _folder(root: str | Path | None) -> Path:
-    return default_root() if root is None else Path(root).expanduser()
+    folder, given = Path(root or default_root()).expanduser(), None if source is None else Path(source).expanduser()
+    return look_up("data set", name, DATASETS).get(name, folder, given, checksum, progress)

@@ -45,10 +45,8 @@ def members(
 ) -> Iterator[tuple[str, bytes]]:
     """Every file of an archive as (name, content); a ValueError at the first thing that is damaged or hostile."""
     try:
-        with (
-            path.open("rb") as raw,
-            bar(f"reading {path.name}", path.stat().st_size, unit="bytes", shown=progress) as show,
-        ):
+        shown = bar(f"reading {path.name}", path.stat().st_size, unit="bytes", shown=progress)
+        with path.open("rb") as raw, shown as show:
             for name, content in _checked(_reader(raw, member_cap, total_cap), member_cap, total_cap):
                 show(raw.tell())
                 yield name, content

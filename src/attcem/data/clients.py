@@ -1,9 +1,7 @@
 """Deal the private images to clients: each to exactly one of them, the same way for the same seed."""
 
-from __future__ import annotations
-
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -15,10 +13,8 @@ from attcem.types import Images
 
 LEAST = 10
 """A client with fewer images learns nothing: the draw is repeated."""
-
 DRAWS = 100
 """So often, then the settings are to blame."""
-
 Pieces = list[np.ndarray]
 """Positions of each client's images, in ascending order."""
 
@@ -40,8 +36,9 @@ def draw_clients(labels: np.ndarray, config: ClientsConfig, seed: int = 0) -> Pi
         )
     # numpy promises the numbers of RandomState for ever, which it does not for its newer generators.
     numbers = np.random.RandomState([seed % 2**32, seed // 2**32])
+    deal = {"iid": iid, "dirichlet": dirichlet}[config.partition]
     for _ in range(DRAWS):
-        pieces = PARTITIONS[config.partition](labels, config, numbers)
+        pieces = deal(labels, config, numbers)
         if min(map(len, pieces)) >= LEAST:
             return pieces
     raise ValueError(
@@ -51,7 +48,6 @@ def draw_clients(labels: np.ndarray, config: ClientsConfig, seed: int = 0) -> Pi
 
 
 def iid(labels: np.ndarray, config: ClientsConfig, numbers: np.random.RandomState) -> Pieces:
-    """Equal parts, any image to any client."""
     return [np.sort(piece) for piece in np.array_split(numbers.permutation(len(labels)), config.count)]
 
 
@@ -80,12 +76,6 @@ def owners(count: int, shares: np.ndarray) -> np.ndarray:
     return np.searchsorted(ends, np.arange(count), side="right")
 
 
-PARTITIONS: Mapping[str, Callable[[np.ndarray, ClientsConfig, np.random.RandomState], Pieces]] = {
-    "iid": iid,
-    "dirichlet": dirichlet,
-}
-
-
 def audited_data(data: Data, clients: Sequence[Images], config: ClientsConfig) -> Data:
     """The data as the audit sees it: a client that attacks has its own images in place of the public ones."""
     draw = data.draw | {"clients": [len(images) for images in clients], "clients_sha256": fingerprint(clients)}
@@ -94,7 +84,6 @@ def audited_data(data: Data, clients: Sequence[Images], config: ClientsConfig) -
 
 
 def fingerprint(clients: Sequence[Images]) -> str:
-    """sha256 over every client's images and labels in turn."""
     total = hashlib.sha256()
     for images in clients:
         total.update(f"{len(images)}\n".encode())

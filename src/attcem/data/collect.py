@@ -1,8 +1,6 @@
 """Pictures that a user holds, as uint8 arrays: arrays, a torch Dataset or DataLoader, a Hugging Face dataset."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,13 +36,12 @@ def collect(given: Any, part: str, memory: int) -> Pictures:
             return _read_columns(given, memory)
         if not hasattr(given, "__iter__") and not hasattr(given, "__getitem__"):
             raise ValueError(f"it is {type(given).__name__}: {ADVICE}")
-        return _read_pairs(_pairs(given), memory)
+        return _read_pairs(given, memory)
     except ValueError as error:
         raise ValueError(f"{part}: {error}") from None
 
 
 def as_array(values: Any) -> np.ndarray:
-    """An array, a tensor, or a PIL picture as a numpy array."""
     if isinstance(values, Image.Image):
         return np.asarray(values if values.mode == "L" else values.convert("RGB"))
     return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
@@ -52,8 +49,7 @@ def as_array(values: Any) -> np.ndarray:
 
 def as_pixels(x: np.ndarray, memory: int) -> np.ndarray:
     """Many pictures as NHWC uint8; anything that could be misread is refused."""
-    if x.ndim == 3:
-        x = x[..., None]
+    x = x[..., None] if x.ndim == 3 else x
     if x.ndim != 4 or 0 in x.shape:
         raise ValueError(f"images have shape {x.shape}: give (n, height, width) or four axes, channels first or last")
     first, last = x.shape[1] in COLOURS, x.shape[3] in COLOURS
@@ -88,21 +84,10 @@ def byte_scale(x: np.ndarray) -> int:
 
 
 def as_labels(y: Any) -> np.ndarray:
-    """One whole number for each picture."""
     labels = as_array(y)
     if labels.dtype.kind not in "iu" or labels.ndim != 1:
         raise ValueError(f"labels are {labels.dtype} of shape {labels.shape}: give one whole number for each image")
     return labels.astype(np.int64)
-
-
-def _pairs(given: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Batches of images and labels, from single pairs or from a loader's batches."""
-    batched = hasattr(given, "dataset") and hasattr(given, "batch_size") and given.batch_size is not None
-    for item in _items(given):
-        if not isinstance(item, tuple | list) or len(item) < 2:
-            raise ValueError(f"an item is {type(item).__name__}, not a pair of image and label: {ADVICE}")
-        x, y = as_array(item[0]), as_array(item[1])
-        yield (x, y) if batched else (x[None], y[None] if y.ndim == 0 else y)
 
 
 def _items(given: Any) -> Iterable[Any]:
@@ -127,16 +112,19 @@ def _read_columns(given: Any, memory: int) -> Pictures:
             "keep two with select_columns"
         )
     image, label = images[0], labels[0]
-    rows = (given[index] for index in range(len(given)))
-    found = _read_pairs(((as_array(row[image])[None], np.asarray(row[label])[None]) for row in rows), memory)
+    found = _read_pairs(((row[image], row[label]) for row in _items(given)), memory)
     return found._replace(names=tuple(getattr(features[label], "names", None) or ()))
 
 
-def _read_pairs(pairs: Iterable[tuple[np.ndarray, np.ndarray]], memory: int) -> Pictures:
-    """One array of all pictures; grey ones among coloured ones get three equal channels."""
+def _read_pairs(given: Any, memory: int) -> Pictures:
+    """Single pairs, or a loader's batches; grey pictures among coloured ones get three equal channels."""
+    batched = hasattr(given, "dataset") and hasattr(given, "batch_size") and given.batch_size is not None
     pile, labels = Pile(memory), list[np.ndarray]()
-    for x, y in pairs:
-        pixels = as_pixels(x, memory)
+    for item in _items(given):
+        if not isinstance(item, tuple | list) or len(item) < 2:
+            raise ValueError(f"an item is {type(item).__name__}, not a pair of image and label: {ADVICE}")
+        x, y = as_array(item[0]), as_array(item[1])
+        pixels = as_pixels(x if batched else x[None], memory)
         height, width, colours = pile.shape or pixels.shape[1:]
         if pixels.shape[1:3] != (height, width):
             one, other = f"{height}×{width}", "×".join(map(str, pixels.shape[1:3]))
@@ -146,7 +134,7 @@ def _read_pairs(pairs: Iterable[tuple[np.ndarray, np.ndarray]], memory: int) -> 
             for rows in blocks(grey):
                 pile.add(np.repeat(grey[rows], pixels.shape[3], axis=3))
         pile.add(np.repeat(pixels, colours, axis=3) if pixels.shape[3] < colours else pixels)
-        labels.append(as_labels(y))
+        labels.append(as_labels(y if batched else np.atleast_1d(y)))
     if not labels:
         raise ValueError("it is empty")
     return Pictures(pile.array(), np.concatenate(labels))
@@ -157,12 +145,10 @@ def number_classes(
 ) -> tuple[dict[str, Pictures], tuple[str, ...]]:
     """The parts and the names of their classes; without names, classes are numbered anew: 5, 7, 9 are three."""
     known = tuple(names) or next((part.names for part in parts.values() if part.names), ())
-    found, numbers = np.unique(np.concatenate([part.y for part in parts.values()]), return_inverse=True)
+    found = np.unique(np.concatenate([part.y for part in parts.values()]))
     if known:
         if found[0] < 0 or found[-1] >= len(known):
             raise ValueError(f"labels run from {found[0]} to {found[-1]}, but {len(known)} classes have names")
         return dict(parts), known
-    ends = np.cumsum([len(part.y) for part in parts.values()])[:-1]
-    anew = np.split(numbers.reshape(-1), ends)
-    counted = {key: part._replace(y=y) for (key, part), y in zip(parts.items(), anew, strict=True)}
-    return counted, tuple(map(str, found))
+    anew = {key: part._replace(y=np.searchsorted(found, part.y)) for key, part in parts.items()}
+    return anew, tuple(map(str, found))

@@ -1,20 +1,16 @@
 """Group the pictures that are one and the same, exactly or nearly; what a search found is kept in the cache."""
 
-from __future__ import annotations
-
 import hashlib
-import zipfile
-import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 
 from attcem.data.near_duplicates import RECIPE, near_pairs
 from attcem.files import replacing
+from attcem.reading.arrays import read_arrays
 from attcem.types.mapped import Chosen
-
-DAMAGED = (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile, zlib.error)
 
 
 def duplicate_groups(parts: Sequence[np.ndarray], labels: np.ndarray, cache: Path | None = None) -> np.ndarray:
@@ -30,7 +26,8 @@ def duplicate_groups(parts: Sequence[np.ndarray], labels: np.ndarray, cache: Pat
     near = distinct[near_pairs(Chosen(parts, distinct), labels[distinct])]
     groups = join_groups(len(digests), np.stack([np.arange(len(digests)), first[same]], axis=1), near)
     if file:
-        _write(file, groups)
+        with suppress(OSError), replacing(file) as opened:  # without it the next load only takes longer
+            np.savez_compressed(opened, groups=groups)
     return groups
 
 
@@ -40,36 +37,21 @@ def join_groups(count: int, *pairs: np.ndarray) -> np.ndarray:
     >>> join_groups(5, np.array([[4, 1]]), np.array([[1, 3]]))
     array([0, 1, 2, 1, 1])
     """
-    parents = np.arange(count)
-    together = np.concatenate(pairs)
-    for first, second in together[together[:, 0] != together[:, 1]]:
-        roots = _root(parents, first), _root(parents, second)
-        parents[max(roots)] = min(roots)
-    return np.array([_root(parents, index) for index in range(count)], dtype=np.int64)
-
-
-def _root(parents: np.ndarray, index: int) -> int:
-    while parents[index] != index:
-        parents[index] = parents[parents[index]]
-        index = parents[index]
-    return index
+    first, second = np.concatenate(pairs).T
+    groups, before = np.arange(count), np.full(count, -1)
+    while not np.array_equal(groups, before):
+        before = groups.copy()
+        np.minimum.at(groups, first, before[second])
+        np.minimum.at(groups, second, before[first])
+        groups = groups[groups]
+    return groups
 
 
 def _read(file: Path, count: int) -> np.ndarray | None:
     """The groups of a file that is there, whole and possible."""
     try:
-        with np.load(file, allow_pickle=False) as stored:
-            groups = stored["groups"]
-    except DAMAGED:
+        groups = read_arrays(file, 8 * count + 10_000)["groups"]
+    except (OSError, ValueError, KeyError):
         return None
     possible = groups.dtype == np.int64 and groups.shape == (count,) and groups.min() >= 0
     return groups if possible and (groups <= np.arange(count)).all() and (groups[groups] == groups).all() else None
-
-
-def _write(file: Path, groups: np.ndarray) -> None:
-    """Keep the groups if the cache lets us: without them the next load only takes longer."""
-    try:
-        with replacing(file) as opened:
-            np.savez_compressed(opened, groups=groups)
-    except OSError:
-        pass

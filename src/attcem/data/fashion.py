@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 from importlib.resources import as_file, files
+from pathlib import Path
 
-from attcem.data.entry import Embedded
+from attcem.data.entry import Entry, check_no_path
 from attcem.data.source import Source
 
 CLASS_NAMES = (
@@ -12,10 +13,15 @@ CLASS_NAMES = (
 )
 
 
-def read() -> Source:
-    """The embedded arrays."""
-    with as_file(files("attcem.data") / "fashion.npz") as path:
-        return replace(Source.read(path), class_names=CLASS_NAMES)
+class Embedded(Entry):
+    """A data set that comes with the package."""
+
+    nothing_to_get = "{name} comes with attcem: there is nothing to get, type: load_data({name!r})"
+
+    def read(self, name: str, path: str, root: Path, memory: int) -> Source:
+        check_no_path(name, path)
+        with as_file(files("attcem.data") / "fashion.npz") as file:
+            return replace(Source.read(file), class_names=CLASS_NAMES)
 
 
-FASHION = Embedded("Fashion-MNIST, 18,000 + 2,000 grey 28x28 pictures of clothes, embedded", read)
+FASHION = Embedded("Fashion-MNIST, 18,000 + 2,000 grey 28x28 pictures of clothes, embedded")

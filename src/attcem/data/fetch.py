@@ -3,7 +3,7 @@
 import hashlib
 import time
 from collections.abc import Sequence
-from http.client import HTTPException, HTTPResponse
+from http.client import HTTPException
 from pathlib import Path
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
@@ -29,7 +29,6 @@ def parse_checksum(text: str) -> tuple[str, str]:
 
 
 def digest(path: Path, algorithm: str) -> str:
-    """The hex digest of a file, read in pieces."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.new(algorithm, usedforsecurity=False)).hexdigest()
 
@@ -72,7 +71,11 @@ def fetch(
             _receive(url, part, progress=progress, timeout=timeout, limit=limit)
             break
         except TRANSIENT as error:
-            _give_up_if_permanent(error, url, part)
+            if isinstance(error, HTTPError) and error.code not in TRY_AGAIN_CODES:
+                if error.code != RANGE_NOT_SATISFIABLE or not _size(part):
+                    advice = "give the file with --from FILE instead"
+                    raise ValueError(f"{url} answers {error.code} {error.reason}: {advice}") from error
+                part.unlink()  # as long as the file or longer, yet not the file: start again
             failures = 0 if _size(part) > furthest else failures + 1
             furthest = max(furthest, _size(part))
             if failures >= attempts:
@@ -92,21 +95,14 @@ def _size(part: Path) -> int:
     return part.stat().st_size if part.exists() else 0
 
 
-def _give_up_if_permanent(error: Exception, url: str, part: Path) -> None:
-    if not isinstance(error, HTTPError) or error.code in TRY_AGAIN_CODES:
-        return
-    if error.code == RANGE_NOT_SATISFIABLE and _size(part):
-        part.unlink()  # as long as the file or longer, yet not the file: start again
-        return
-    raise ValueError(f"{url} answers {error.code} {error.reason}: give the file with --from FILE instead") from error
-
-
 def _receive(url: str, part: Path, *, progress: bool, timeout: float, limit: int) -> None:
     """Ask once for what is missing and append it; raises ConnectionError when the body ends early."""
     have = _size(part)
     headers = {"User-Agent": "attcem", "Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
     with urlopen(Request(url, headers=headers), timeout=timeout) as response:
-        resumed = _resumes_at(response, have)
+        resumed = response.status == 206  # a server that ignores Range sends everything instead
+        if resumed and not response.headers.get("Content-Range", "").startswith(f"bytes {have}-"):
+            raise ConnectionError("the server sent another range than the one asked for")
         have = have if resumed else 0
         announced = response.headers.get("Content-Length", "")
         total = have + int(announced) if announced.isdigit() else None
@@ -121,12 +117,3 @@ def _receive(url: str, part: Path, *, progress: bool, timeout: float, limit: int
                 show(have)
     if total is not None and have < total:
         raise ConnectionError(f"the connection closed after {have:,} of {total:,} bytes")
-
-
-def _resumes_at(response: HTTPResponse, have: int) -> bool:
-    """Whether the body goes on where the file ends; a server that ignores Range sends everything instead."""
-    if response.status != 206:
-        return False
-    if not response.headers.get("Content-Range", "").startswith(f"bytes {have}-"):
-        raise ConnectionError("the server sent another range than the one asked for")
-    return True

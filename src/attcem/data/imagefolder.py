@@ -6,19 +6,16 @@ from itertools import chain
 from pathlib import Path
 
 from attcem.data.entry import Given
-from attcem.data.pictures import Labelled, Picture, decode, is_grey, is_picture, open_picture
+from attcem.data.pictures import GREY_MODES, Labelled, Picture, decode, is_picture, open_picture
 from attcem.data.source import SMALLEST, Source
 from attcem.types.mapped import MEMORY
-
-TEST_FOLDERS = ("test", "val")
 
 
 def read(path: Path, memory: int = MEMORY, progress: bool = True) -> Source:
     """Read the folder; every picture becomes the most common size and mode."""
     train, test = find(path)
     names = sorted({name for name, _ in train})
-    strangers = sorted({name for name, _ in test} - set(names))
-    if strangers:
+    if strangers := sorted({name for name, _ in test} - set(names)):
         raise ValueError(f"{path}: class {strangers[0]!r} has test pictures but no folder in train: add or remove it")
     size, grey = common_form([picture for _, picture in chain(train, test)])
     if min(size) < SMALLEST:
@@ -36,7 +33,7 @@ def find(path: Path) -> tuple[Labelled, Labelled]:
     root = path.resolve()
     if not _classes(path / "train", root):
         return pictures_by_class(path, root), []
-    held_out = [path / name for name in TEST_FOLDERS if _classes(path / name, root)]
+    held_out = [path / name for name in ("test", "val") if _classes(path / name, root)]
     return pictures_by_class(path / "train", root), pictures_by_class(held_out[0], root) if held_out else []
 
 
@@ -62,12 +59,11 @@ def common_form(pictures: list[Picture]) -> tuple[tuple[int, int], bool]:
     forms = []
     for picture in pictures:
         with open_picture(picture, load=False) as image:
-            forms.append((image.size, is_grey(image)))
+            forms.append((image.size, image.mode in GREY_MODES))
     return tuple(Counter(part).most_common(1)[0][0] for part in zip(*forms, strict=True))
 
 
 def _classes(folder: Path, root: Path) -> list[str]:
-    """Names of the class folders inside a folder; none when it does not exist."""
     if not folder.is_dir():
         return []
     _stay_inside(folder, root)

@@ -4,13 +4,11 @@ CIFAR's "python version" is pickled. Dictionaries, lists, numbers, text and inte
 recognised by the names of numpy's own constructors, for which functions of this file do the work.
 """
 
-from __future__ import annotations
-
 import io
 import math
 import pickle
 import pickletools
-from collections.abc import Iterable
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -42,17 +40,26 @@ PythonReader: Any = pickle._Unpickler
 """The reader that is written in Python, whose every instruction can be replaced."""
 
 
+def with_simple_keys(instruction: Callable[[Any], None], keys: slice) -> Callable[[Any], None]:
+    """The instruction, if these places of the stack hold nothing nested, which it can take forever to hash."""
+
+    def checked(reader: Any) -> None:
+        if not all(isinstance(key, str | bytes | int) for key in reader.stack[keys]):
+            raise ValueError("it sets items of something other than a dictionary with simple keys")
+        instruction(reader)
+
+    return checked
+
+
 class Reader(PythonReader):
     """Python's own reader, with our functions for all names, simple keys, and state for integer arrays only."""
 
     def find_class(self, module: str, name: str) -> Any:
-        """Our function of that name."""
         if f"{module}.{name}" not in NAMES:
             raise ValueError(f"it names {module}.{name}")
         return NAMES[f"{module}.{name}"]
 
     def build(self) -> None:
-        """Set the state of a new array or of its type."""
         state, target = self.stack.pop(), self.stack[-1]
         if isinstance(target, np.ndarray) and target.dtype == NEW:
             _, shape, kind, by_column, content = state
@@ -62,37 +69,15 @@ class Reader(PythonReader):
             raise ValueError("it sets the state of something other than a new integer array")
         self.stack[-1].__setstate__(state)
 
-    def set_item(self) -> None:
-        """Set one item of a dictionary."""
-        check_keys(self.stack[-2:-1])
-        self.load_setitem()
-
-    def set_items(self) -> None:
-        """Set the items since the last mark."""
-        check_keys(self.stack[::2])
-        self.load_setitems()
-
-    def dictionary(self) -> None:
-        """Make a dictionary of the items since the last mark."""
-        check_keys(self.stack[::2])
-        self.load_dict()
-
     dispatch: ClassVar[dict[int, Any]] = PythonReader.dispatch | {
         pickle.BUILD[0]: build,
-        pickle.SETITEM[0]: set_item,
-        pickle.SETITEMS[0]: set_items,
-        pickle.DICT[0]: dictionary,
+        pickle.SETITEM[0]: with_simple_keys(PythonReader.load_setitem, slice(-2, -1)),
+        pickle.SETITEMS[0]: with_simple_keys(PythonReader.load_setitems, slice(None, None, 2)),
+        pickle.DICT[0]: with_simple_keys(PythonReader.load_dict, slice(None, None, 2)),
     }
 
 
-def check_keys(keys: Iterable[Any]) -> None:
-    """Refuse keys that are not simple: to hash nested ones can take forever."""
-    if not all(isinstance(key, str | bytes | int) for key in keys):
-        raise ValueError("it sets items of something other than a dictionary with simple keys")
-
-
 def check_array(shape: Any, kind: Any, content: Any) -> None:
-    """Refuse all but integers of exactly these bytes."""
     if not isinstance(kind, np.dtype) or kind.kind not in "iu":
         raise ValueError(f"an array of {kind} is not an integer array")
     if not all(type(length) is int and length >= 0 for length in shape):

@@ -5,45 +5,33 @@ far better than that of two pictures of one class does, so that neither a silhou
 share makes them duplicates.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
 import torch
-from torch.nn.functional import adaptive_avg_pool2d, avg_pool2d, pad
+from torch.nn.functional import adaptive_avg_pool2d, avg_pool2d, normalize, pad
 
 from attcem.types.mapped import Chosen, blocks
 
 RECIPE = 1
 """Rises with every change that may find other pairs."""
-
 GRID, SIDE = 8, 32
 """Pixels along a side of a thumbnail, and at most of the picture in which detail is compared."""
-
 CLOSE_AXES, SHARED_AXES = 32, 64
 """Principal axes in which thumbnails are compared, and those of detail that are left out as shared by many pictures."""
-
 REFERENCES = 2000
 """So many pictures, evenly spread, stand for the data set where all of them would take long."""
-
 NEAR = 0.5
 """Two thumbnails are close at this share of the distance to the edge of their surroundings."""
-
 FLAT = 2.0
 """Thumbnails that deviate by fewer grey levels show nothing that could be compared."""
-
 NOISE = 5.0
 """Grey levels of deviation that compression alone may cause."""
-
 WINDOW, SHIFT = 5, 2
 """Pixels around each one that detail is measured against, and by which copies may be shifted."""
-
 PAIRS, DEVIATIONS = 400, 10
 """Random pairs of a class; detail must correlate by so many deviations above their median, within the bounds below."""
-
 LEAST, ENOUGH = 0.5, 0.9
-
 BLOCK = 1024
 """Rows, or pairs, handled at a time."""
 
@@ -67,7 +55,7 @@ def close_pairs(images: np.ndarray | Chosen) -> torch.Tensor:
     distinct = torch.nonzero(thumbs.square().mean(dim=1).sqrt() > FLAT)[:, 0]
     if len(distinct) < 2:
         return torch.empty(0, 2, dtype=torch.long)
-    rows = whiten(_unit(thumbs[distinct]))
+    rows = whiten(normalize(thumbs[distinct], eps=1e-9))
     references = rows[:: _stride(rows)]
     rank = min(max(10, len(references) // 100), len(references))
     edge = torch.cat([(block @ references.T).topk(rank).values[:, -1] for block in rows.split(BLOCK)])
@@ -88,7 +76,8 @@ def whiten(rows: torch.Tensor) -> torch.Tensor:
     centred = rows - rows.mean(dim=0)
     variances, axes = torch.linalg.eigh((centred.T @ centred / len(rows)).double())
     count = max(2, min(CLOSE_AXES, len(rows) // 8))
-    return _unit(centred @ (axes[:, -count:] / variances[-count:].clamp(min=1e-9).sqrt()).float())
+    scaled = axes[:, -count:] / variances[-count:].clamp(min=1e-9).sqrt()
+    return normalize(centred @ scaled.float(), eps=1e-9)
 
 
 def pairs_above(rows: torch.Tensor, least: torch.Tensor) -> torch.Tensor:
@@ -145,7 +134,6 @@ def correlations(details: torch.Tensor, pairs: torch.Tensor) -> torch.Tensor:
 
 
 def best_shift(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
-    """The largest product of two stacks of n × height × width pixels over small shifts."""
     shifts = [(down, right) for down in range(-SHIFT, SHIFT + 1) for right in range(-SHIFT, SHIFT + 1)]
     overlaps = ((_overlap(first, down, right), _overlap(second, -down, -right)) for down, right in shifts)
     return torch.stack([(a * b).sum(dim=(1, 2)) for a, b in overlaps]).amax(dim=0)
@@ -158,10 +146,6 @@ def _overlap(images: torch.Tensor, down: int, right: int) -> torch.Tensor:
 
 def _window_mean(images: torch.Tensor) -> torch.Tensor:
     return avg_pool2d(pad(images, [WINDOW // 2] * 4, mode="replicate"), WINDOW, stride=1)
-
-
-def _unit(rows: torch.Tensor) -> torch.Tensor:
-    return rows / rows.norm(dim=1, keepdim=True).clamp(min=1e-9)
 
 
 def _stride(rows: torch.Tensor) -> int:

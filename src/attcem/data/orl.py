@@ -8,6 +8,7 @@ from attcem.data.entry import Address, Published
 from attcem.data.pictures import Picture, decode
 from attcem.data.source import Source
 
+HOME = "https://www.cl.cam.ac.uk/Research/DTG/attarchive/pub/data"
 SIZE = (92, 112)
 PERSON, PICTURE = re.compile(r"s(\d{1,4})"), re.compile(r"(\d{1,4})\.pgm")
 
@@ -29,11 +30,6 @@ def parse(path: Path, progress: bool) -> Source:
 
 ORL = Published(
     "ORL faces, 400 grey 112x92 pictures of 40 people; the test set is drawn",
-    (
-        Address(
-            "https://www.cl.cam.ac.uk/Research/DTG/attarchive/pub/data/att_faces.zip",
-            "md5:6efb25cb0d40755e9492b9c012e3348d",
-        ),
-    ),
+    (Address(f"{HOME}/att_faces.zip", "md5:6efb25cb0d40755e9492b9c012e3348d"),),
     parse,
 )

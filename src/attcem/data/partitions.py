@@ -1,7 +1,5 @@
 """Draw private, validation, public and test: seeded, stratified by class, groups and duplicates kept together."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -38,7 +36,6 @@ class Data:
 
     @property
     def classes(self) -> int:
-        """Number of classes."""
         return len(self.class_names)
 
     @property
@@ -93,12 +90,8 @@ def partition(
     }
     # what does not fit in memory as a whole must not fill it in parts
     room = memory if sum(x.nbytes for x in arrays) <= memory else 0
-    parts = {
-        key: Images(
-            torch.from_numpy(Chosen(arrays, indices[key]).copy(room)), torch.from_numpy(labels[indices[key]]), memory
-        )
-        for key in PARTITIONS
-    }
+    pixels = {key: torch.from_numpy(Chosen(arrays, index).copy(room)) for key, index in indices.items()}
+    parts = {key: Images(x, torch.from_numpy(labels[indices[key]]), memory) for key, x in pixels.items()}
     return Data(name=name, **parts, class_names=source.class_names, draw=record)
 
 
@@ -179,7 +172,6 @@ def cut(sizes: np.ndarray, shares: Sequence[float]) -> np.ndarray:
 
 
 def fingerprint(indices: Indices) -> str:
-    """sha256 over the sorted indices of each part in turn."""
     total = hashlib.sha256()
     for key in PARTITIONS:
         total.update(f"{key} {len(indices[key])}\n".encode() + np.sort(indices[key]).astype("<i8").tobytes())

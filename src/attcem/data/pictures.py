@@ -19,7 +19,6 @@ UNREADABLE = (OSError, SyntaxError, ValueError, EOFError, struct.error, Unidenti
 
 Picture = tuple[str, bytes | Path]
 """A name for messages, and the file or its content."""
-
 Labelled = list[tuple[str, Picture]]
 """Class and picture."""
 
@@ -42,11 +41,6 @@ def open_picture(picture: Picture, *, load: bool = True) -> Image.Image:
     return image
 
 
-def is_grey(image: Image.Image) -> bool:
-    """Whether a picture has no colour channels."""
-    return image.mode in GREY_MODES
-
-
 def to_array(image: Image.Image, *, size: tuple[int, int], grey: bool) -> np.ndarray:
     """Height × width × channels, converted and resized (size is width, height) where it differs."""
     if image.mode.startswith("I"):  # 16-bit grey: convert("L") would clip, not scale
@@ -62,13 +56,10 @@ def decode(
     *,
     size: tuple[int, int],
     grey: bool,
-    progress: bool = False,
+    progress: bool,
     memory: int = MEMORY,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """All pictures as one NHWC array, decoded one by one, and the number of each one's class.
-
-    Above so many bytes of memory the array lies in a file.
-    """
+    """All pictures as one NHWC array, above so many bytes of memory in a file, and the number of each one's class."""
     number = {name: place for place, name in enumerate(classes)}
     images = blank((len(labelled), size[1], size[0], 1 if grey else 3), memory)
     with bar("decoding pictures", len(labelled), shown=progress) as show:

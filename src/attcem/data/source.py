@@ -11,12 +11,12 @@ import numpy as np
 from numpy.lib.npyio import NpzFile
 
 from attcem.files import replacing
+from attcem.reading.arrays import HEADERS
 from attcem.types.mapped import MEMORY, blank, blocks
 
 SMALLEST = 28
 REQUIRED = ("x_train", "y_train")
 OPTIONAL = ("x_test", "y_test", "group")
-HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 UNREADABLE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, ValueError)
 
 
@@ -44,8 +44,7 @@ class Source:
         if self.x_test is not None and self.x_test.shape[1:] != self.x_train.shape[1:]:
             shapes = f"{self.x_test.shape[1:]} and x_train {self.x_train.shape[1:]}"
             raise ValueError(f"x_test has images of {shapes}: resize one of them so that they agree")
-        some = self.x_train[:256]
-        if some.max() == 1:
+        if self.x_train[:256].max() == 1:
             raise ValueError(
                 "pixels have only the values 0 and 1, which is nearly black: give 255 * x, or floats in [0, 1]"
             )
@@ -54,9 +53,12 @@ class Source:
             put(self, "class_names", tuple(map(str, found)))
             for y_name in ("y_train", "y_test")[: 1 + (self.y_test is not None)]:
                 put(self, y_name, np.searchsorted(found, getattr(self, y_name)))
-        _check_classes(self.class_names, self.labels)
+        if len(np.unique(self.labels)) < 2:
+            raise ValueError("there are fewer than 2 classes: give images of at least 2 different labels")
+        if (most := self.labels.max()) >= len(self.class_names):
+            raise ValueError(f"label {most} has no name: class_names has {len(self.class_names)}, give one per class")
         if self.group is not None:
-            put(self, "group", _groups(self.group, len(self.y_train), len(self.labels)))
+            _check_groups(self.group, len(self.y_train), len(self.labels))
 
     @property
     def labels(self) -> np.ndarray:
@@ -84,8 +86,7 @@ class Source:
             raise ValueError(f"memory ran out while reading {path} ({error}): {advice}") from error
         except UNREADABLE as error:
             raise ValueError(f"{path} cannot be read as .npz ({error}): save plain arrays with np.savez") from error
-        missing = [key for key in REQUIRED if key not in arrays]
-        if missing:
+        if missing := [key for key in REQUIRED if key not in arrays]:
             raise ValueError(
                 f"{path} has no {' and no '.join(missing)}: save it with np.savez(path, x_train=..., y_train=...)"
             )
@@ -96,7 +97,6 @@ class Source:
             raise ValueError(f"{path}: {error}") from error
 
     def write(self, path: Path) -> Path:
-        """Write the .npz so that a reader, or a crash, sees all of it or nothing."""
         arrays = {key: getattr(self, key) for key in (*REQUIRED, *OPTIONAL) if getattr(self, key) is not None}
         with replacing(path) as file:
             np.savez(file, class_names=np.array(self.class_names, dtype=str), **arrays)
@@ -144,18 +144,10 @@ def _labels(y: np.ndarray, name: str, length: int, of: str) -> np.ndarray:
     return y.astype(np.int64)
 
 
-def _check_classes(names: tuple[str, ...], labels: np.ndarray) -> None:
-    if len(np.unique(labels)) < 2:
-        raise ValueError("there are fewer than 2 classes: give images of at least 2 different labels")
-    if labels.max() >= len(names):
-        raise ValueError(f"label {labels.max()} has no name: class_names has {len(names)}, give one per class")
-
-
-def _groups(group: np.ndarray, training: int, everything: int) -> np.ndarray:
+def _check_groups(group: np.ndarray, training: int, everything: int) -> None:
     if group.dtype.kind not in "iuU" or group.ndim != 1:
         raise ValueError(f"group is {group.dtype} of shape {group.shape}: give one integer or text per image")
     if len(group) not in (training, everything):
         raise ValueError(
             f"group has {len(group)} ids: give {training} (training) or {everything} (training, then test)"
         )
-    return group

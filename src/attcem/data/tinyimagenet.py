@@ -32,11 +32,13 @@ def parse(path: Path, progress: bool) -> Source:
         )
     train.sort(key=lambda labelled: (PurePosixPath(labelled[1][0]).name, labelled[0]))
     arrays = partial(decode, classes=wnids, size=SIZE, grey=False, progress=progress)
-    return Source(*arrays(train), *arrays(test), class_names=_first_words(texts["words.txt"], wnids))
+    lines = (line.partition("\t") for line in texts["words.txt"].splitlines())  # wnid <tab> word, another word
+    first_words = {wnid: words.split(",")[0].strip() for wnid, _, words in lines}
+    names = tuple(first_words.get(wnid) or wnid for wnid in wnids)
+    return Source(*arrays(train), *arrays(test), class_names=names)
 
 
 def _annotated(text: str, val: dict[str, Picture], wnids: list[str]) -> Labelled:
-    """The val pictures with their classes, in the order of the annotations."""
     labelled = []
     for line in text.splitlines():
         file, wnid, *_ = [*line.split("\t"), ""]
@@ -46,13 +48,6 @@ def _annotated(text: str, val: dict[str, Picture], wnids: list[str]) -> Labelled
             raise ValueError(f"val_annotations.txt gives {file!r} the class {wnid!r}, which has no training images")
         labelled.append((wnid, val[file]))
     return labelled
-
-
-def _first_words(text: str, wnids: list[str]) -> tuple[str, ...]:
-    """words.txt has lines `wnid <tab> word, another word`."""
-    lines = (line.partition("\t") for line in text.splitlines())
-    words = {wnid: words.split(",")[0].strip() for wnid, _, words in lines}
-    return tuple(words.get(wnid) or wnid for wnid in wnids)
 
 
 TINYIMAGENET = Published(

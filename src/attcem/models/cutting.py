@@ -1,7 +1,5 @@
 """Cut any module in two after a named submodule, and prove that the halves compose to it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
@@ -35,16 +33,10 @@ def cut_module(module: nn.Module, *, at: str, example: Tensor) -> dict[str, Any]
                 "and free of state outside its tensors"
             )
     encoder.training = decoder.training = module.training
-    return {
-        "encoder": encoder,
-        "decoder": decoder,
-        "latent_shape": tuple(latent.shape[1:]),
-        "classes": logits.shape[1],
-    }
+    return {"encoder": encoder, "decoder": decoder, "latent_shape": tuple(latent.shape[1:]), "classes": logits.shape[1]}
 
 
 def classify(module: nn.Module, example: Tensor) -> Tensor:
-    """The module's logits on the example, or an error if it gives none."""
     try:
         logits = run(module, example)
     except Exception as error:
@@ -82,7 +74,6 @@ def find(module: nn.Module, at: str, places: Places) -> Halves:
 
 
 def build(module: nn.Module, halves: Halves, example: Tensor) -> tuple[fx.GraphModule, fx.GraphModule, Tensor]:
-    """The two halves as graph modules, and the example's latent."""
     front = copy_graph(halves.front, output=halves.latent)
     back = copy_graph(halves.back, latent=halves.latent)
     copy_common_buffers(module, front, back)

@@ -1,11 +1,11 @@
-"""Work on a module's graph, and leave the module as it was."""
+"""Work on a module's graph, and leave the module as it was; answer what a forward pass asks about shapes."""
 
-from __future__ import annotations
-
+import operator
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
-from torch import fx, nn
+import torch
+from torch import Tensor, fx, nn
 
 
 @contextmanager
@@ -45,3 +45,26 @@ def with_inputs(nodes: Iterable[fx.Node], wanted: Callable[[fx.Node], bool] = la
                 found.add(needed)
                 waiting.append(needed)
     return found
+
+
+def asks_for_shape(node: fx.Node) -> bool:
+    """Whether a node computes from shapes of tensors and from nothing else about them."""
+    if node.op == "call_method":
+        return node.target in ("size", "dim", "ndimension", "numel")
+    if node.op != "call_function":
+        return False
+    if node.target is getattr:
+        return node.args[1] in ("shape", "ndim", "dtype", "device")
+    return node.target in vars(operator).values() and all(map(asks_for_shape, node.all_input_nodes))
+
+
+def answer(node: fx.Node, module: nn.Module, example: Tensor) -> bool | None:
+    """The truth of a node for inputs like the example, in batches of any size; None where one cannot say."""
+    if not asks_for_shape(node):
+        return None
+    needed = with_inputs([node])
+    question = copy_graph([each for each in node.graph.nodes if each in needed], output=node)
+    with undisturbed(module), torch.no_grad():
+        asked = fx.Interpreter(module.eval(), graph=question)
+        once, twice = (bool(asked.run(batch)) for batch in (example.clone(), torch.cat([example, example])))
+    return once if once == twice else None

@@ -1,22 +1,33 @@
-"""The door for named backbones: build the units, slice them at the cut, dress both ends."""
-
-from __future__ import annotations
+"""The table of named backbones, and the description from which one is built and cut."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from torch import nn
 
-from attcem.models.backbones import BACKBONES
-from attcem.models.crossings import Crossing, Map, describe_crossing, insert, read_crossing
-from attcem.models.normalise import Normalise, channel_statistics
-from attcem.models.units import shape_after
+from attcem.models.convolutional import VGG, VGG11, VGG13, MobileNetV2, ResNet
+from attcem.models.crossings import Crossing, Map, describe_crossing, read_crossing
+from attcem.models.units import Backbone, Shape, shape_after
+from attcem.models.vit import VisionTransformer
 from attcem.naming import look_up
 from attcem.types import Images
 
 SPEC = ("backbone", "shape", "classes", "cut", "crossing", "width", "activation")
 SMALLEST_SIDE = 28
 WIDEST = 1000
+
+BACKBONES: dict[str, Backbone] = {
+    "vgg11": VGG(VGG11, norm=False),
+    "vgg13": VGG(VGG13, norm=False),
+    "vgg11_bn": VGG(VGG11, norm=True),
+    "vgg13_bn": VGG(VGG13, norm=True),
+    "resnet20": ResNet((16, 32, 64), (3, 3, 3)),
+    "resnet32": ResNet((16, 32, 64), (5, 5, 5)),
+    "resnet18": ResNet((64, 128, 256, 512), (2, 2, 2, 2)),
+    "mobilenetv2": MobileNetV2(),
+    "vit": VisionTransformer(),
+}
+"""Name → builder. A new backbone is its file and its line here."""
 
 ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "none": nn.Identity,
@@ -55,7 +66,7 @@ def named_spec(
     width: float = 1.0,
     activation: str = "sigmoid",
 ) -> dict[str, Any]:
-    """The checked JSON-able description from which `build_halves` builds: its keys are SPEC."""
+    """The checked JSON-able description from which `build_split` builds: its keys are SPEC."""
     builder = look_up("backbone", backbone, BACKBONES)
     look_up("activation", activation, ACTIVATIONS)
     if bottleneck is not None and crossing is not None:
@@ -64,45 +75,19 @@ def named_spec(
     cut = getattr(builder, "cut", None) if cut is None else cut
     if cut is None:
         raise ValueError(f"backbone {backbone!r} names no default cut: give cut=")
+    check_sizes(shape, classes, width)
     return {
         "backbone": backbone,
-        "shape": check_shape(shape),
-        "classes": check_classes(classes),
+        "shape": [int(side) for side in shape],
+        "classes": classes,
         "cut": cut,
         "crossing": describe_crossing(chosen),
-        "width": check_width(width),
+        "width": float(width),
         "activation": activation,
     }
 
 
-def build_halves(spec: Mapping[str, Any]) -> tuple[nn.Sequential, nn.Sequential, tuple[int, ...]]:
-    """Encoder, decoder and the shape of one latent; the normalisation is neutral until statistics are copied in."""
-    shape = tuple(spec["shape"])
-    units = BACKBONES[spec["backbone"]](shape, spec["classes"], spec["width"])
-    cut = spec["cut"]
-    if isinstance(cut, bool) or not isinstance(cut, int) or not 1 <= cut < len(units):
-        raise ValueError(f"cut={cut!r} does not exist in {spec['backbone']!r}; {list_cuts(units, shape)}")
-    front, back = units[:cut], units[cut:]
-    encoder, decoder = nn.Sequential(), nn.Sequential()
-    encoder.add_module("normalise", Normalise([0.5] * shape[0], [0.25] * shape[0]))
-    encoder.add_module("units", front)
-    crossing, latent = read_crossing(spec["crossing"]), shape_after(encoder, shape)
-    if crossing is None:
-        decoder.add_module("units", back)
-    else:
-        latent = insert(crossing, encoder, decoder, back, features=latent, classes=spec["classes"])
-    encoder.add_module("activation", ACTIVATIONS[spec["activation"]]())
-    return encoder, decoder, latent
-
-
-def measure_normalisation(encoder: nn.Module, images: Images) -> None:
-    """Copy the channel statistics of the private images into the encoder's first module."""
-    mean, std = channel_statistics(images.x)
-    encoder.get_submodule("normalise").load_state_dict(Normalise(mean, std).state_dict())
-
-
-def list_cuts(units: nn.Sequential, shape: tuple[int, ...]) -> str:
-    """Every valid cut with the unit it comes after and the latent it gives."""
+def list_cuts(units: nn.Sequential, shape: Shape) -> str:
     cuts = []
     for number, (name, unit) in enumerate(list(units.named_children())[:-1], 1):
         shape = shape_after(unit, shape)
@@ -110,8 +95,7 @@ def list_cuts(units: nn.Sequential, shape: tuple[int, ...]) -> str:
     return f"choose from (with the latent before any bottleneck): {', '.join(cuts)}"
 
 
-def check_shape(shape: Sequence[int]) -> list[int]:
-    """Channels, height, width as a list, which is what JSON gives back."""
+def check_sizes(shape: Sequence[int], classes: int, width: float) -> None:
     if len(shape) != 3:
         raise ValueError(f"shape must be (channels, height, width), not {tuple(shape)}")
     if shape[0] not in (1, 3):
@@ -121,21 +105,10 @@ def check_shape(shape: Sequence[int]) -> list[int]:
             f"images of {shape[1]}×{shape[2]} are too small: "
             f"resize them to at least {SMALLEST_SIDE}×{SMALLEST_SIDE}, or split your own module with at="
         )
-    return [int(side) for side in shape]
-
-
-def check_classes(classes: int) -> int:
-    """At least two classes."""
     if isinstance(classes, bool) or not isinstance(classes, int) or classes < 2:
         raise ValueError(f"classes must be a whole number of at least 2, not {classes!r}")
-    return classes
-
-
-def check_width(width: float) -> float:
-    """A positive factor of a reasonable size."""
     if not (isinstance(width, int | float) and 0 < width <= WIDEST):
         raise ValueError(
             f"width multiplies the channel counts and must be above 0, at most {WIDEST}, not {width!r}: "
             "1.0 is the original"
         )
-    return float(width)

@@ -1,7 +1,5 @@
 """Where a traced module can be cut: which tensors would cross, and what stands in the way."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -28,7 +26,11 @@ class Places:
         self.module = module
         self.graph, self.calls = trace(module, example)
         self.faults = Faults(fx.GraphModule(module, self.graph), example).of
-        self.constants = independent_of_input(self.graph)
+        self.constants: set[fx.Node] = set()
+        """Nodes that compute from parameters and buffers alone."""
+        for node in self.graph.nodes:
+            if node.op not in ("placeholder", "output") and self.constants.issuperset(node.all_input_nodes):
+                self.constants.add(node)
 
     def clean(self) -> list[str]:
         """Names that give a clean cut, in the order in which the forward pass leaves them."""
@@ -39,7 +41,10 @@ class Places:
         """The two halves around the end of this submodule, or why there is no clean cut."""
         calls = [call for call in self.calls if call.path == path]
         if not calls:
-            return self.why_never_called(path)
+            around = [call.path for call in self.calls if path.startswith(f"{call.path}.")]
+            if not around:
+                return "the forward pass never calls it as a module"
+            return f"it lies inside {max(around, key=len)!r}, which is traced as one piece"
         if len(calls) > 1:
             return f"it is called {len(calls)} times, so the place is not unique"
         latent = calls[0].output
@@ -50,19 +55,9 @@ class Places:
         halves = self.halves(calls[0].end, latent)
         return self.why_not_clean(halves) or halves
 
-    def why_never_called(self, path: str) -> str:
-        """It lies inside a module that is traced as one piece, or the forward pass does without it."""
-        called = {call.path for call in self.calls}
-        owner = next((name for name in parents(path) if name in called), None)
-        if owner is None:
-            return "the forward pass never calls it as a module"
-        return f"it lies inside {owner!r}, which is traced as one piece"
-
     def why_not_clean(self, halves: Halves) -> str | None:
-        """What else crosses, what is shared, or which half would be empty."""
         latent = halves.latent
-        others = [describe(node) for node in halves.crossing if node is not latent]
-        if others:
+        if others := [describe(node) for node in halves.crossing if node is not latent]:
             return f"besides its output {describe(latent)}, the rest of the network also needs {', '.join(others)}"
         if not halves.crossing:
             return "nothing after it uses its output"
@@ -70,8 +65,7 @@ class Places:
             return "nothing comes after it, so the decoder would be empty"
         if latent.name in self.faults:
             return f"it {self.faults[latent.name]}"
-        shared = self.shared(halves)
-        if shared:
+        if shared := self.shared(halves):
             return f"both halves would use the same weights or statistics: {', '.join(shared)}"
         return None
 
@@ -92,17 +86,15 @@ class Places:
     def shared(self, halves: Halves) -> list[str]:
         """Names of parameters and running statistics that both halves would hold."""
         front = {id(tensor) for node in halves.front for _, tensor in self.tensors(node)}
-        return list(
-            dict.fromkeys(
-                name
-                for node in halves.back
-                for name, tensor in self.tensors(node)
-                if id(tensor) in front and (node.op == "call_module" or isinstance(tensor, nn.Parameter))
-            )
+        both = (
+            name
+            for node in halves.back
+            for name, tensor in self.tensors(node)
+            if id(tensor) in front and (node.op == "call_module" or isinstance(tensor, nn.Parameter))
         )
+        return list(dict.fromkeys(both))
 
     def tensors(self, node: fx.Node) -> Iterator[tuple[str, Tensor]]:
-        """Parameters and buffers that a node reads, with their names."""
         target = str(node.target)
         if node.op == "get_attr":
             owner, _, name = target.rpartition(".")
@@ -111,19 +103,3 @@ class Places:
             child = self.module.get_submodule(target)
             for tensors in (child.named_parameters(), child.named_buffers()):
                 yield from ((f"{target}.{name}", tensor) for name, tensor in tensors)
-
-
-def independent_of_input(graph: fx.Graph) -> set[fx.Node]:
-    """Nodes that compute from parameters and buffers alone."""
-    constants: set[fx.Node] = set()
-    for node in graph.nodes:
-        if node.op not in ("placeholder", "output") and constants.issuperset(node.all_input_nodes):
-            constants.add(node)
-    return constants
-
-
-def parents(path: str) -> Iterator[str]:
-    """The names of the modules around a submodule, innermost first."""
-    while "." in path:
-        path = path.rpartition(".")[0]
-        yield path

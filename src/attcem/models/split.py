@@ -1,7 +1,5 @@
 """A network cut in two: the encoder stays on the device, the decoder runs in the cloud."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +10,8 @@ from torch import Tensor, nn
 
 from attcem.models.crossings import Crossing, Map, insert, read_crossing
 from attcem.models.cutting import cut_module
-from attcem.models.named import SPEC, ImageData, build_halves, measure_normalisation, named_spec
+from attcem.models.named import ACTIVATIONS, BACKBONES, SPEC, ImageData, list_cuts, named_spec
+from attcem.models.units import Normalise, channel_statistics, shape_after
 from attcem.naming import check_options
 from attcem.types import Record
 
@@ -86,21 +85,20 @@ def split(
 
 
 def split_named(name: str, *, data: ImageData | None = None, **options: Any) -> Split:
-    """Build a backbone for the data (or the given shape and classes) and cut it."""
     if data is not None:
         given = {option: options.get(option) for option in ("shape", "classes")}
         refuse(given, "leave out {}: data= already says it")
         options |= {"shape": data.shape, "classes": data.classes}
     if not {"shape", "classes"} <= set(options):
         raise ValueError(f"split({name!r}) needs data=, or both shape=(channels, height, width) and classes=")
-    model = built(named_spec(name, **options))
+    model = build_split(named_spec(name, **options))
     if data is not None:
-        measure_normalisation(model.encoder, data.private)
+        mean, std = channel_statistics(data.private.x)
+        model.encoder.get_submodule("normalise").load_state_dict(Normalise(mean, std).state_dict())
     return model
 
 
 def split_own(module: nn.Module, *, at: str | None, example: Tensor | None, crossing: Crossing | None) -> Split:
-    """Cut a user's module after one of its submodules, and put a crossing between the halves if there is one."""
     if at is None or example is None:
         raise ValueError('split(module) needs at="name of a submodule" and example=a batch of its inputs')
     halves = Split(**cut_module(module, at=at, example=example))
@@ -118,16 +116,23 @@ def split_own(module: nn.Module, *, at: str | None, example: Tensor | None, cros
 def build_split(spec: Mapping[str, Any]) -> Split:
     """Rebuild a split from its spec, with fresh weights; these and the normalisation come from a checkpoint."""
     check_options("spec", spec, SPEC)
-    missing = [key for key in SPEC if key not in spec]
-    if missing:
+    if missing := [key for key in SPEC if key not in spec]:
         raise ValueError(f"spec lacks {', '.join(missing)}: it must be the .spec of a Split of a named backbone")
-    return built(named_spec(**spec))
-
-
-def built(spec: dict[str, Any]) -> Split:
-    """A split with fresh weights."""
-    encoder, decoder, latent_shape = build_halves(spec)
-    return Split(encoder, decoder, latent_shape=latent_shape, classes=spec["classes"], spec=spec)
+    checked = named_spec(**spec)
+    shape, classes, cut = tuple(checked["shape"]), checked["classes"], checked["cut"]
+    units = BACKBONES[checked["backbone"]](shape, classes, checked["width"])
+    if isinstance(cut, bool) or not isinstance(cut, int) or not 1 <= cut < len(units):
+        raise ValueError(f"cut={cut!r} does not exist in {checked['backbone']!r}; {list_cuts(units, shape)}")
+    back, decoder = units[cut:], nn.Sequential()
+    normalise = Normalise([0.5] * shape[0], [0.25] * shape[0])
+    encoder = nn.Sequential(OrderedDict(normalise=normalise, units=units[:cut]))
+    crossing, latent = read_crossing(checked["crossing"]), shape_after(encoder, shape)
+    if crossing is None:
+        decoder.add_module("units", back)
+    else:
+        latent = insert(crossing, encoder, decoder, back, features=latent, classes=classes)
+    encoder.add_module("activation", ACTIVATIONS[checked["activation"]]())
+    return Split(encoder, decoder, latent_shape=latent, classes=classes, spec=checked)
 
 
 def check_weights(spec: Mapping[str, Any], weights: Mapping[str, Tensor]) -> None:
@@ -146,7 +151,5 @@ def check_weights(spec: Mapping[str, Any], weights: Mapping[str, Tensor]) -> Non
 
 
 def refuse(options: Mapping[str, Any], why: str) -> None:
-    """Raise when an option that does not apply was given."""
-    given = [f"{name}=" for name, value in options.items() if value is not None]
-    if given:
+    if given := [f"{name}=" for name, value in options.items() if value is not None]:
         raise ValueError(why.format(" and ".join(given)))

@@ -1,7 +1,5 @@
 """A module's forward pass as a graph, with a note of where each call of a submodule ended and what it returned."""
 
-from __future__ import annotations
-
 import inspect
 import traceback
 from collections.abc import Callable, Sequence
@@ -13,8 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, fx, nn
 
-from attcem.models.graphs import undisturbed
-from attcem.models.shapes import answer
+from attcem.models.graphs import answer, undisturbed
 
 
 @dataclass(frozen=True)
@@ -41,7 +38,6 @@ class CallTracer(fx.Tracer):
     def call_module(
         self, m: nn.Module, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """Trace the call, then note where it ended."""
         output = super().call_module(m, forward, args, kwargs)
         end = next(iter(reversed(self.graph.nodes)))
         self.calls.append(Call(self.path_of_module(m), end, only_value(output)))
@@ -149,7 +145,6 @@ def node_lines(graph: fx.Graph) -> dict[str, fx.Node]:
 
 
 def describe(node: fx.Node) -> str:
-    """A node's name and the submodule, or the input, that it comes from."""
     if node.op == "placeholder":
         return f"the input {str(node.target)!r}"
     stack = node.meta.get("nn_module_stack") or {}
@@ -169,7 +164,6 @@ class Faults(fx.Interpreter):
             self.run(example.clone())
 
     def run_node(self, n: fx.Node) -> Any:
-        """Run one node and judge its value."""
         value = super().run_node(n)
         if not isinstance(value, Tensor):
             self.of[n.name] = f"gives a {type(value).__name__}, not a tensor"

@@ -1,7 +1,5 @@
 """A small vision transformer (arXiv:2010.11929): a unit that makes tokens of patches, one per block, one head."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch
@@ -35,7 +33,6 @@ class Patches(nn.Module):
         self.norm = nn.LayerNorm(features)
 
     def forward(self, x: Float[Tensor, "b c h w"]) -> Tokens:
-        """Images as tokens."""
         patches = self.embed(x).flatten(2).transpose(1, 2)
         return self.norm(torch.cat([self.first.expand(x.shape[0], -1, -1), patches], 1) + self.places)
 
@@ -49,7 +46,6 @@ class Attention(nn.Module):
         self.ask, self.answer = nn.Linear(features, 3 * features), nn.Linear(features, features)
 
     def forward(self, x: Tokens) -> Tokens:
-        """What each token is told."""
         q, k, v = self.ask(x).unflatten(2, (3, self.heads, -1)).permute(2, 0, 3, 1, 4).unbind()
         # written out, as torch's own cannot be differentiated twice, which the Fisher penalty asks for
         weights = (q @ k.transpose(2, 3) / q.shape[3] ** 0.5).softmax(3)
@@ -67,7 +63,6 @@ class Block(nn.Module):
         )
 
     def forward(self, x: Tokens) -> Tokens:
-        """The residual sums."""
         x = x + self.attend(x)
         return x + self.think(x)
 
@@ -76,7 +71,6 @@ class FirstToken(nn.Module):
     """The token that was added for the class."""
 
     def forward(self, x: Tokens) -> Float[Tensor, "b d"]:
-        """Leave out all others."""
         return x[:, 0]
 
 
@@ -90,7 +84,6 @@ class VisionTransformer:
     cut: int = 3
 
     def __call__(self, shape: Shape, classes: int, width: float) -> nn.Sequential:
-        """Build the network as a Sequential of named units."""
         features = self.heads * scaled(self.head_features, width)
         units = nn.Sequential()
         units.add_module("patches", Patches(shape, features))

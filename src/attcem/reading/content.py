@@ -1,7 +1,5 @@
 """Files that are plain files, of a reasonable size."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Iterator
@@ -10,6 +8,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 MEGABYTE = 1_000_000
+
+
+def one_line(error: Exception) -> str:
+    """What an error says, short enough for another error to repeat it."""
+    return " ".join(str(error).split())[:200]
 
 
 @contextmanager
@@ -22,7 +25,6 @@ def open_plain(path: Path) -> Iterator[BinaryIO]:
 
 
 def read_content(path: Path, limit: int) -> bytes:
-    """The whole file, unless it is larger than the limit."""
     with open_plain(path) as file:
         content = file.read(limit + 1)
     if len(content) > limit:

@@ -1,12 +1,10 @@
 """JSON from a file, and the values that any configuration or result is made of."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
 
-from attcem.reading.content import MEGABYTE, read_content
+from attcem.reading.content import MEGABYTE, one_line, read_content
 
 DEEPEST = 32
 LARGEST = 2**63
@@ -19,7 +17,8 @@ def read_json(path: Path) -> Any:
     try:
         return checked(json.loads(content.decode(), object_pairs_hook=mapping_of))
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is damaged: it is not JSON ({_reason(error)})") from None
+        reason = f"nested more than {DEEPEST} deep" if isinstance(error, RecursionError) else one_line(error)
+        raise ValueError(f"{path} is damaged: it is not JSON ({reason})") from None
 
 
 def mapping_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -53,9 +52,3 @@ def checked(value: Any, depth: int = 0) -> Any:
     elif not isinstance(value, float | None):
         raise ValueError(f"{value!r} is neither text nor a number, mapping or list")
     return value
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, RecursionError):
-        return f"nested more than {DEEPEST} deep"
-    return " ".join(str(error).split())[:200]

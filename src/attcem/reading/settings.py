@@ -1,7 +1,5 @@
 """The one door for YAML: no tags, no key twice, and aliases that stay small when they are written out."""
 
-from __future__ import annotations
-
 import json
 import re
 from contextlib import suppress
@@ -56,7 +54,7 @@ class Loader(yaml.SafeLoader):
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode):
                 if (key.tag, key.value) in seen:
-                    raise ValueError(f"the key {key.value!r} is there twice{_at(key)}")
+                    raise ValueError(f"the key {key.value!r} is there twice (line {key.start_mark.line + 1})")
                 seen.add((key.tag, key.value))
         return node
 
@@ -97,7 +95,6 @@ def parse_yaml(text: str) -> Any:
 
 
 def read_yaml(path: str | Path) -> dict[str, Any]:
-    """The mapping in a YAML file."""
     try:
         found = parse_yaml(read_content(Path(path), LIMIT).decode())
     except OSError as error:
@@ -107,7 +104,3 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise ValueError(f"{path} must hold settings such as `data: {{name: fashion}}`")
     return found
-
-
-def _at(node: yaml.Node) -> str:
-    return f" (line {node.start_mark.line + 1})"

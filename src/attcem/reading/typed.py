@@ -1,7 +1,5 @@
 """Plain values become typed ones: what may stand in a file is what the annotations of its class say."""
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import typing
@@ -15,8 +13,6 @@ T = TypeVar("T")
 ROOT = "its content"
 
 WORDS = {int: "a whole number", float: "a number", str: "text", bool: "true or false", NoneType: "null"}
-ACCEPTED: dict[type, tuple[type, ...]] = {float: (float, int)}
-"""A whole number is a number too."""
 
 
 def from_plain(kind: type[T], value: Any, path: Path, *, without: tuple[str, ...] = ()) -> T:
@@ -40,7 +36,8 @@ def typed(kind: Any, value: Any, where: str) -> Any:
         _require(value in inner, where, " or ".join(map(repr, inner)), value)
         return value
     if kind in WORDS:
-        fits = isinstance(value, ACCEPTED.get(kind, kind)) and (kind is bool or not isinstance(value, bool))
+        accepted = (float, int) if kind is float else kind
+        fits = isinstance(value, accepted) and (kind is bool or not isinstance(value, bool))
         _require(fits, where, WORDS[kind], value)
         return value
     if origin is list:
@@ -61,13 +58,11 @@ def made(kind: Any, value: Any, where: str, without: tuple[str, ...] = ()) -> An
     found = {
         name: typed(hint, value[name], _inside(where, name)) for name, (hint, _) in fields.items() if name in value
     }
-    missing = [name for name, (_, needed) in fields.items() if needed and name not in found]
-    if missing:
+    if missing := [name for name, (_, needed) in fields.items() if needed and name not in found]:
         raise ValueError(f"{where} has no {missing[0]!r}")
     if typing.is_typeddict(kind):
         return value
-    unknown = [name for name in value if name not in fields]
-    if unknown:
+    if unknown := [name for name in value if name not in fields]:
         raise ValueError(f"{where} has {unknown[0]!r}, which this version does not know")
     return kind(**found)
 
@@ -100,9 +95,5 @@ def _inside(where: str, name: str) -> str:
 
 def _require(fits: bool, where: str, wanted: str, value: Any) -> None:
     if not fits:
-        raise ValueError(f"{where} must be {wanted}, not {_short(value)}")
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) < 60 else f"{text[:56]} ..."
+        text = repr(value)
+        raise ValueError(f"{where} must be {wanted}, not {text if len(text) < 60 else f'{text[:56]} ...'}")

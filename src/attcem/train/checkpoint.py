@@ -14,9 +14,9 @@ from safetensors.torch import save
 from torch import Tensor
 
 from attcem.files import write_atomically
+from attcem.reading.arrays import tensors_of
 from attcem.reading.content import open_plain
 from attcem.reading.plain import read_json
-from attcem.reading.tensors import tensors_of
 from attcem.reading.typed import from_plain
 from attcem.types import Record
 

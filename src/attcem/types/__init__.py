@@ -2,10 +2,8 @@
 
 from attcem.types.beside import Explanation
 from attcem.types.images import Batch, Images, Latent, Released
-from attcem.types.record import Record
-from attcem.types.result import SCHEMA, Result
-from attcem.types.scores import Scores, Summary
-from attcem.types.table import Line, Table
+from attcem.types.result import SCHEMA, Record, Result
+from attcem.types.scores import Line, Scores, Summary, Table
 from attcem.types.view import Device, Oracle, Recording, View, Workbook
 
 __all__ = [

@@ -9,10 +9,9 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import UInt8
 
-from attcem.reading.arrays import read_arrays
+from attcem.reading.arrays import read_arrays, read_png
 from attcem.reading.content import MEGABYTE
 from attcem.reading.plain import read_json
-from attcem.reading.png import read_pixels, read_png
 from attcem.reading.typed import from_plain
 
 TRAINED = "train/"
@@ -38,7 +37,7 @@ class Explanation:
             return []
         try:
             entries = from_plain(list[dict[str, str]], read_json(path), path)
-            return [cls(**entry, png=read_png(folder / Path(entry["file"]).name)) for entry in entries]
+            return [cls(**entry, png=read_png(folder / Path(entry["file"]).name)[0]) for entry in entries]
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise ValueError(
                 f"{path} does not fit its pictures ({error}): run `attcem explain {folder.parent}` again, "
@@ -48,7 +47,7 @@ class Explanation:
 
 def read_gallery(folder: Path, pictures: int) -> Gallery:
     """Row name → its pictures, from strips of which the longest holds so many pictures side by side."""
-    strips = {path: read_pixels(path) for path in sorted(folder.glob("*.png"))}
+    strips = {path: read_png(path)[1] for path in sorted(folder.glob("*.png"))}
     width = max((strip.shape[1] for strip in strips.values()), default=0) // max(1, pictures)
     for path, strip in strips.items():
         if width == 0 or strip.shape[1] % width:

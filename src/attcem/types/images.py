@@ -13,7 +13,6 @@ from attcem.types.mapped import MEMORY, blocks, pick
 
 Latent = Float[Tensor, "b *latent"]
 """Clean encoder output ẑ: never leaves the device."""
-
 Released = Float[Tensor, "b *latent"]
 """What leaves the device: every release hook applied, noise included."""
 

@@ -1,7 +1,5 @@
 """Pictures in memory, or, above a limit, in a temporary file on disk, read as needed."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile
@@ -20,7 +18,6 @@ from attcem.files import default_root
 
 MEMORY = 2 << 30
 """Bytes of pictures that are held in memory unless told otherwise."""
-
 BLOCK = 4 << 20
 """Bytes that are read or copied at a time."""
 
@@ -54,7 +51,6 @@ class Chosen:
         return found
 
     def copy(self, memory: int) -> UInt8[np.ndarray, "n ..."]:
-        """All of them, in memory or in a file."""
         copied = blank((len(self), *self.arrays[0].shape[1:]), memory)
         for rows in blocks(copied):
             copied[rows] = self[rows]
@@ -86,7 +82,6 @@ class Pile:
         """Of one picture, once there is one."""
 
     def add(self, pictures: UInt8[np.ndarray, "_ ..."]) -> None:
-        """Put some more on it."""
         self.shape = pictures.shape[1:]
         self.waiting.append(pictures)
         self.count, self.held = self.count + len(pictures), self.held + pictures.nbytes
@@ -95,7 +90,6 @@ class Pile:
             self.write(self.file)
 
     def write(self, file: IO[bytes]) -> None:
-        """Move what is held in memory to the file."""
         check_disk(self.held)
         for pictures in self.waiting:
             file.write(np.ascontiguousarray(pictures).data)
@@ -103,7 +97,6 @@ class Pile:
         self.waiting, self.held = [], 0
 
     def array(self) -> UInt8[np.ndarray, "n ..."]:
-        """All of them, in the order in which they came."""
         if self.file is None:
             return np.concatenate(self.waiting)
         self.write(self.file)
@@ -111,7 +104,6 @@ class Pile:
 
 
 def nameless_file() -> IO[bytes]:
-    """A file that vanishes when it is closed."""
     return tempfile.TemporaryFile(dir=folder())
 
 

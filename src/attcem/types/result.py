@@ -1,4 +1,4 @@
-"""What one experiment found, and how it is kept."""
+"""How a network was trained, what the experiment found, and how that is kept."""
 
 from __future__ import annotations
 
@@ -23,6 +23,22 @@ SCHEMA = "attcem-result-1"
 
 class OtherSchema(ValueError):
     """A result of another version: whole, but not for this one to read."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """What training leaves behind for the audit: a row of `history` and the vectors of `diagnostics` for each epoch."""
+
+    seed: int
+    history: list[dict[str, float]] = field(default_factory=list)
+    diagnostics: list[dict[str, list[float]]] = field(default_factory=list)
+    surrogate_only: dict[str, float] = field(default_factory=dict)
+    """Link → how far its penalty fell when only its own parameters learned."""
+    cost: dict[str, float] = field(default_factory=dict)
+    defence: list[dict[str, Any]] | None = None
+    """What it was trained under, as a configuration describes it; nothing where nobody knows."""
+    config: dict[str, Any] = field(default_factory=dict)
+    """The settings of the training, a TrainConfig."""
 
 
 @dataclass
@@ -82,7 +98,6 @@ class Result:
     BESIDE = ("gallery", "per_image", "diagnostics", "explanations", "folder")
 
     def to_json(self) -> dict[str, Any]:
-        """Everything but the arrays, in plain JSON types."""
         data = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name not in self.BESIDE}
         for table in ("attacks", "baselines"):
             data[table] = {name: scores.to_json() for name, scores in data[table].items()}
@@ -101,9 +116,8 @@ class Result:
         (folder / "images").mkdir(parents=True, exist_ok=True)
         for name, pictures in self.gallery.items():
             strip = np.concatenate(list(pictures), axis=1)
-            Image.fromarray(strip.squeeze(-1) if strip.shape[-1] == 1 else strip).save(
-                folder / "images" / f"{name}.png"
-            )
+            picture = Image.fromarray(strip.squeeze(-1) if strip.shape[-1] == 1 else strip)
+            picture.save(folder / "images" / f"{name}.png")
         with replacing(folder / "diagnostics.npz") as file:
             trained = {f"{TRAINED}{name}": values for name, values in self.diagnostics.items()}
             np.savez_compressed(file, **self.per_image, **trained)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Numbers that remember their spread."""
+"""Numbers that remember their spread, and tables that one room has finished and another shows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ class Summary(float):
     n: int
 
     def __new__(cls, mean: float, p05: float, p95: float, n: int) -> Summary:
-        """Build from the four numbers that a result file keeps."""
         self = super().__new__(cls, mean)
         self.p05, self.p95, self.n = float(p05), float(p95), int(n)
         return self
@@ -29,7 +28,6 @@ class Summary(float):
         return cls(float(np.mean(values)), p05, p95, len(values))
 
     def to_json(self) -> dict[str, float]:
-        """The four numbers by name."""
         return {"mean": float(self), "p05": self.p05, "p95": self.p95, "n": self.n}
 
 
@@ -46,24 +44,36 @@ class Scores:
     """Metrics that not every result has, by name."""
 
     def to_json(self) -> dict[str, dict[str, float]]:
-        """Metric → mean, p05, p95, n."""
         return {name: summary.to_json() for name, summary in self.named().items()}
 
     def named(self) -> dict[str, Summary]:
-        """Every metric by name."""
         return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "more"} | self.more
 
     @classmethod
-    def of(cls, found: dict[str, Summary]) -> Scores:
+    def of(cls, data: dict[str, Summary]) -> Scores:
         """The five that every result has, and whatever else was measured."""
         always = {f.name for f in dataclasses.fields(cls)} - {"more"}
-        missing = sorted(always - found.keys())
-        if missing:
+        if missing := sorted(always - data.keys()):
             raise ValueError(f"scores lack {', '.join(missing)}")
-        more = {name: summary for name, summary in found.items() if name not in always}
-        return cls(**{name: found[name] for name in always}, more=more)
+        more = {name: summary for name, summary in data.items() if name not in always}
+        return cls(**{name: data[name] for name in always}, more=more)
 
-    @classmethod
-    def from_json(cls, data: dict[str, Summary]) -> Scores:
-        """The inverse of `to_json`, once the summaries are read."""
-        return cls.of(data)
+    from_json = of  # of summaries that are read already
+
+
+@dataclass(frozen=True)
+class Line:
+    """Cells as they are printed, the first is the name; `runs` are the places of its results among those compared."""
+
+    cells: tuple[str, ...]
+    runs: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Table:
+    """What is compared, what a reader must know of it, and its lines; no lines where the notes say why."""
+
+    title: str
+    notes: tuple[str, ...]
+    heading: tuple[str, ...] = ()
+    lines: tuple[Line, ...] = ()

@@ -1,7 +1,5 @@
 """What the free-form parts of a result must look like where readers rely on them; they may hold more."""
 
-from __future__ import annotations
-
 from typing import Any, TypedDict
 
 Links = dict[str, dict[str, Any] | None]

@@ -44,7 +44,7 @@ Made = TypeVar("Made")
 
 @dataclass
 class Workbook:
-    """What attacks on a view have made and later attacks build on; whoever asks first makes it."""
+    """What attacks on a view have made, by seed, and later attacks build on; whoever asks first makes it."""
 
     recordings: dict[tuple[Hashable, int], Any] = field(default_factory=dict)
     models: dict[tuple[Hashable, int], Any] = field(default_factory=dict)
@@ -52,11 +52,9 @@ class Workbook:
     pages: dict[Hashable, Workbook] = field(default_factory=dict)
 
     def recording(self, oracle: Hashable, seed: int, make: Callable[[], Made]) -> Made:
-        """What this oracle sent for the public images, in the order of this seed."""
         return once(self.recordings, (oracle, seed), make)
 
     def model(self, settings: Hashable, seed: int, make: Callable[[], Made]) -> Made:
-        """What was trained with these settings from this seed."""
         return once(self.models, (settings, seed), make)
 
     def remember(self, attack: Hashable, seed: int, found: Any) -> None:
@@ -64,7 +62,6 @@ class Workbook:
         self.finds[attack, seed] = found
 
     def found(self, attack: Hashable, seed: int) -> Any | None:
-        """What this attack found before, if anything."""
         return self.finds.get((attack, seed))
 
     def page(self, variant: Hashable, *, same_images: bool) -> Workbook:
@@ -73,7 +70,6 @@ class Workbook:
 
 
 def once(made: dict[tuple[Hashable, int], Any], key: tuple[Hashable, int], make: Callable[[], Made]) -> Made:
-    """What lies under this key, made now if nothing does."""
     if key not in made:
         made[key] = make()
     return made[key]
