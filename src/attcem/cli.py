@@ -1,7 +1,5 @@
 """The command line: parses, calls, and turns errors into a line and an exit code. Help needs no torch."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Callable, Sequence

@@ -1,11 +1,9 @@
 """What can be set, with types and defaults; nothing here needs torch, so that help is instant."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 from attcem.links import as_chain
 from attcem.naming import check_name, check_options
@@ -201,7 +199,7 @@ class Experiment:
             check_name(self.name)
         object.__setattr__(self, "defence", as_chain(self.defence))
 
-    def on(self, device: str | None) -> Experiment:
+    def on(self, device: str | None) -> Self:
         """The same experiment in another place; where it says itself, if none is given."""
         return self if device is None else dataclasses.replace(self, train=with_options(self.train, {"device": device}))
 

@@ -1,7 +1,5 @@
 """The processor's cores, shared out among processes so that their threads do not fight, and how a process ended."""
 
-from __future__ import annotations
-
 import os
 import signal
 

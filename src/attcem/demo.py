@@ -1,7 +1,5 @@
 """The whole story on embedded data: what the cloud can rebuild without and with a defence."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from attcem.compare import comparison_tables

@@ -1,7 +1,5 @@
 """Where the work is done and in which precision, and how much memory it took there."""
 
-from __future__ import annotations
-
 import re
 import resource
 import sys

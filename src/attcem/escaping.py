@@ -1,7 +1,5 @@
 """Text from results, such as the name of a defence or a class, as a terminal, Markdown, LaTeX or CSV shows it."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

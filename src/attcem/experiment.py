@@ -1,7 +1,5 @@
 """An experiment from its typed configuration to its result: data, split, train, attack, score."""
 
-from __future__ import annotations
-
 import copy
 from contextlib import nullcontext
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A run's folder: its name, its settings, and what must not be overwritten in it."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The links of a defence chain as settings write them, and the name that each goes by; light, for help imports it."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """`attcem list`: every name that a configuration may use, with one sentence each."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Callable, Mapping

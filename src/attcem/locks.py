@@ -1,7 +1,5 @@
 """Files that one process locks at a time; the kernel unlocks them when that process ends, however it ends."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os

@@ -1,7 +1,5 @@
 """What each command can be told on the command line; light, for help imports it."""
 
-from __future__ import annotations
-
 import argparse
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The parts of an experiment, made from its settings: data, clients, network and defence."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Progress on a terminal as a live bar, elsewhere as plain lines, so that logs stay readable."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 

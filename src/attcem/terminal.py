@@ -1,7 +1,5 @@
 """The door to the terminal: whatever a line holds, it is printed as one line."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator

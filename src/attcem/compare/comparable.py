@@ -1,7 +1,5 @@
 """Which runs can be compared: those that attacked the same pictures of the same task in the same way."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

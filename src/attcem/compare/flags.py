@@ -1,7 +1,5 @@
 """The flags of many runs in few lines: those that differ only in their numbers are one."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """The comparison: every defence at one accuracy, and its difference from a reference with interval and p."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

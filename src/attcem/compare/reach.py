@@ -1,7 +1,5 @@
 """Where a curve can be read: between its runs, never beyond them, each seed on a line of its own."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One line of the comparison: the numbers of a defence, the verdict they allow, and what its reader must know."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass

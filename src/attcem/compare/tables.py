@@ -1,7 +1,5 @@
 """A comparison as a reader wants it: text, Markdown, LaTeX, CSV or JSON, or tables for a page."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Experiments from YAML and the command line: every key and value is checked, a typo names its nearest neighbour."""
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import json

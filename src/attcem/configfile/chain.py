@@ -1,7 +1,5 @@
 """The defence chain of an experiment: single options set on the command line, every option of its declared type."""
 
-from __future__ import annotations
-
 import re
 import typing
 from collections.abc import Hashable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Errors of parsers in our words: what is wrong, and the nearest name that is right."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

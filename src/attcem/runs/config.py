@@ -1,7 +1,5 @@
 """The settings of a run as dotted keys: the options of its defence, and everything around it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """Curves: a defence at all of its strengths, with its undefended twins."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The runs that a user points at: those that can be read, and why the others cannot."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Settings: runs that differ only in their seed, with a name a reader understands."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property

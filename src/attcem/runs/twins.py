@@ -1,7 +1,5 @@
 """A run's twin: the same data, network, training, audit and seed without the defence."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Runs on a Ray cluster: the same jobs, done by the same function, in a folder that all machines share."""
 
-from __future__ import annotations
-
 import logging
 import os
 import socket

@@ -1,7 +1,5 @@
 """The sweep: what is missing, what may start, what to try again. Run folders are all the state there is."""
 
-from __future__ import annotations
-
 from collections import Counter, deque
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A sweep's file becomes runs: a base, variants and a grid of dotted keys, times seeds; all checked before any work."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Runs on this machine: worker processes that each do one run after the other, and are replaced when they die."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """One run of a sweep, wherever it happens: in its folder, one process at a time, all that it says kept in a log."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import os

@@ -1,7 +1,5 @@
 """What a sweep shows: a live table on a terminal, a line per event elsewhere."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Mapping, Sequence

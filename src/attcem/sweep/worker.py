@@ -1,7 +1,5 @@
 """`python -m attcem.sweep.worker FD`: does the jobs that come through a pipe until its other end is gone."""
 
-from __future__ import annotations
-
 import faulthandler
 import os
 import queue
