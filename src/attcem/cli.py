@@ -35,7 +35,6 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(explain(message, list(self._option_string_actions)))
 
     def format_help(self) -> str:
-        """The help, which for `run` lists every setting as well."""
         if self.get_default("call") is not commands.run:
             return super().format_help()
         self.usage = "attcem run [FILE.yaml | PRESET | RUN-FOLDER] [options] [--key value ...]"
@@ -45,7 +44,6 @@ class Parser(argparse.ArgumentParser):
 
 
 def build_parser() -> Parser:
-    """All commands and their options."""
     parser = Parser(prog="attcem", description=ABOUT, allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"attcem {__version__}")
     known = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)

@@ -149,7 +149,6 @@ def get(options: Namespace) -> None:
 
 
 def chosen(options: Namespace, *names: str) -> dict[str, Any]:
-    """Some of the options by their names."""
     return {name: getattr(options, name) for name in names}
 
 
@@ -166,7 +165,6 @@ def readable_runs(paths: Sequence[str]) -> Iterator[list[Result]]:
 
 
 def print_result(result: Result, folder: Path) -> None:
-    """The numbers that matter, next to the free attack's."""
     tell(*(f"flag: {flag}" for flag in result.flags))
     tell(f"accuracy      {result.accuracy:.4f}")
     tell(f"worst MSE     {result.worst.mse:.5f}   (mean image {result.baselines['mean_image'].mse:.5f})")

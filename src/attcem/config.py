@@ -227,7 +227,6 @@ def nested(written: dict[str, Any] | str) -> dict[str, Any]:
 
 
 def require(holds: bool, otherwise: str) -> None:
-    """Raise a ValueError with this message where a condition does not hold."""
     if not holds:
         raise ValueError(otherwise)
 

@@ -33,7 +33,6 @@ def number_format(precision: str, where: torch.device) -> tuple[torch.dtype, Abs
 
 
 def peak_megabytes(device: torch.device) -> float:
-    """Peak memory of the accelerator, or of the process on a CPU."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device) / 2**20
     status = Path("/proc/self/status")

@@ -187,7 +187,6 @@ def restore_run(
     *,
     device: str,
 ) -> tuple[Split, Guard, Data]:
-    """What an experiment has trained in its folder."""
     where = find_device(device)
     state = read_state(folder / "checkpoint")
     if "best" not in state.files:

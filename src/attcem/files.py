@@ -36,7 +36,6 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
 
 def write_atomically(path: Path, content: bytes) -> Path:
-    """Write a whole file, or nothing."""
     with replacing(path) as file:
         file.write(content)
     return path

@@ -30,7 +30,6 @@ def run_folder(experiment: Experiment) -> str:
 
 
 def read_experiment(folder: str | Path) -> Experiment:
-    """The experiment that a run's folder was made from."""
     path = Path(folder) / SETTINGS
     if not path.exists():
         raise ValueError(f"{folder} is not a run: {explain_no_run(path.parent)}")
@@ -85,5 +84,4 @@ def written_settings(folder: Path, experiment: Experiment) -> Iterator[None]:
 
 
 def settings_text(experiment: Experiment) -> str:
-    """The content of a run's config.yaml."""
     return yaml.safe_dump(experiment.to_dict(), sort_keys=False, allow_unicode=True)

@@ -21,12 +21,10 @@ def sentence(entry: Any) -> str:
 
 
 def table(room: str, name: str) -> dict[str, str]:
-    """The entries of a room's table."""
     return {key: sentence(entry) for key, entry in getattr(import_module(f"attcem.{room}"), name).items()}
 
 
 def suites() -> dict[str, str]:
-    """Each suite with its version and the attacks in it."""
     from attcem.attacks import SUITES
 
     return {name: f"{suite.version}: {', '.join(suite.attacks)}" for name, suite in SUITES.items()}
@@ -46,12 +44,10 @@ def is_sweep(path: Path) -> bool:
 
 
 def preset_paths() -> dict[str, Path]:
-    """Name → file of the experiments among the presets."""
     return {name: path for name, path in yaml_paths().items() if not is_sweep(path)}
 
 
 def sweep_paths() -> dict[str, Path]:
-    """Name → file of the sweeps among the presets."""
     return {name: path for name, path in yaml_paths().items() if is_sweep(path)}
 
 
@@ -65,7 +61,6 @@ def find_file(name: str, presets: Mapping[str, Path], offered: Mapping[str, Path
 
 
 def first_lines(paths: Mapping[str, Path]) -> dict[str, str]:
-    """Each file with the comment on its first line."""
     return {name: path.read_text().partition("\n")[0].lstrip("# ") for name, path in paths.items()}
 
 
@@ -83,7 +78,6 @@ LISTS: Mapping[str, Callable[[], dict[str, str]]] = {
 
 
 def print_list(what: str | None) -> None:
-    """Print one list, or all of them under their titles."""
     for title in [what] if what else LISTS:
         entries = LISTS[title]()
         if not what:

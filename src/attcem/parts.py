@@ -14,7 +14,6 @@ from attcem.types import Images
 
 
 def load(experiment: Experiment) -> Data:
-    """The experiment's data."""
     return load_data(**vars(experiment.data))
 
 

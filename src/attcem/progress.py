@@ -26,7 +26,6 @@ class Rate(ProgressColumn):
     """Units per second, where one step is worth `unit_size` units (images per batch, say)."""
 
     def render(self, task: Task) -> Text:
-        """Blank until something was measured."""
         speed = task.finished_speed or task.speed
         return Text("" if speed is None else f"{speed * task.fields['unit_size']:,.0f} {task.fields['unit']}/s")
 

@@ -58,7 +58,6 @@ def side_by_side(
 
 
 def attacks_of(config: AuditConfig) -> dict[str, Attack]:
-    """The attacks that an audit runs."""
     from attcem.assess import allowed
     from attcem.attacks import SUITES
 

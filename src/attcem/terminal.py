@@ -10,7 +10,6 @@ from attcem.escaping import in_terminal
 
 
 def tell(*lines: object, file: TextIO | None = None) -> None:
-    """Print every argument on a line of its own."""
     for line in lines:
         print(in_terminal(str(line)), file=file)
 

@@ -33,7 +33,6 @@ class Search:
     """Where trials are computed; it is no part of what is searched."""
 
     def experiment(self, values: Mapping[str, Any]) -> Experiment:
-        """The experiment with these values."""
         return parse_experiment([*self.base, *as_arguments(values)]).on(self.device)
 
     def command(self, values: Mapping[str, Any]) -> str:

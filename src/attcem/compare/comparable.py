@@ -28,7 +28,6 @@ def list_differences(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list
 
 
 def check_comparable(runs: Sequence[Result], metric: str) -> None:
-    """Refuse runs that cannot be compared, by name."""
     first, key = runs[0], f"worst/{metric}"
     for place, run in enumerate(runs, 1):
         if key not in run.per_image:

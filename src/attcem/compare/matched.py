@@ -110,7 +110,6 @@ def matched_accuracy(curves: Sequence[Curve]) -> tuple[float, str]:
 
 
 def _contrast(ours: Mapping[int, np.ndarray], theirs: Mapping[int, np.ndarray], draws: int, seed: int) -> Contrast:
-    """Test the difference over the seeds that both have."""
     shared = sorted(ours.keys() & theirs.keys())
     if not shared:
         return NOTHING
@@ -139,7 +138,6 @@ def _row(
     span: Span | None,
     bootstrap: tuple[int, int],
 ) -> Row:
-    """A curve's numbers at the matched accuracy, and what they say."""
     draws, seed = bootstrap
     table = np.stack(list(scores.values())) if scores else np.empty((0, 1))
     levels, along = table.mean(1), areas(curve, span, metric) if span else []

@@ -62,7 +62,6 @@ def verdict(scores: Mapping[int, np.ndarray], contrast: Contrast, attacker_likes
 
 
 def notes(curve: Curve, reference: Curve, scores: Mapping[int, np.ndarray], contrast: Contrast) -> list[str]:
-    """What a reader of the line must know."""
     seeds = contrast.seeds or len(scores)
     unlike = list_differences(reference.settings[0].surroundings, curve.settings[0].surroundings)
     remarks = {

@@ -38,7 +38,6 @@ def opening(comparison: Comparison) -> list[str]:
 
 
 def cells(row: Row, metric: str) -> list[str]:
-    """One line of the table."""
     digits = DIGITS.get(metric, 4)
     return [
         row.defence,
@@ -90,7 +89,6 @@ def _grid(comparison: Comparison) -> list[list[str]]:
 
 
 def as_text(comparison: Comparison) -> str:
-    """Columns that line up."""
     grid = [list(map(in_terminal, line)) for line in _grid(comparison)]
     widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
     table = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in grid]
@@ -98,7 +96,6 @@ def as_text(comparison: Comparison) -> str:
 
 
 def as_markdown(comparison: Comparison) -> str:
-    """A table for a page."""
     heading, *lines = [f"| {' | '.join(map(in_markdown, line))} |" for line in _grid(comparison)]
     table = [heading, "|" + "---|" * (len(HEADINGS) + 1), *lines]
     return "\n\n".join([*map(in_markdown, opening(comparison)), "\n".join(table)])

@@ -58,7 +58,6 @@ def parse_experiment(arguments: Sequence[str]) -> Experiment:
 
 
 def read_yaml(path: str | Path) -> dict[str, Any]:
-    """The mapping in a YAML file."""
     with usage_errors():
         return settings.read_yaml(path)
 

@@ -40,7 +40,6 @@ def options(run: Result) -> dict[str, Any]:
 
 
 def numbers(run: Result) -> dict[str, float]:
-    """Those that are numbers."""
     return {key: value for key, value in options(run).items() if is_number(value)}
 
 

@@ -11,7 +11,6 @@ SYMBOLS = {"sigma": "σ", "lam": "λ", "epsilon": "ε", "eps": "ε", "delta": "�
 
 
 def short(value: Any) -> str:
-    """A value in a few letters."""
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

@@ -17,7 +17,7 @@ Place = tuple[str, str]
 
 @dataclass(frozen=True)
 class Setting:
-    """One or more runs of the same settings, each with its own seed; numbers are means over the runs."""
+    """Runs of the same settings, each with its own seed; numbers are means over them, leakage is the worst case's."""
 
     runs: tuple[Result, ...]
     name: str = ""
@@ -41,27 +41,22 @@ class Setting:
 
     @property
     def undefended(self) -> bool:
-        """Whether nothing stands between encoder and cloud."""
         return not links(self.runs[0])
 
     @property
     def seeds(self) -> int:
-        """How many different seeds were run."""
         return len({run.seed for run in self.runs})
 
     @property
     def accuracy(self) -> float:
-        """Accuracy of the cloud half on real images."""
         return mean([run.accuracy for run in self.runs])
 
     @property
     def mse(self) -> float:
-        """Worst-case MSE: the best attack per image."""
         return mean([run.worst.mse for run in self.runs])
 
     @property
     def ssim(self) -> float:
-        """Worst-case SSIM: the best attack per image."""
         return mean([run.worst.ssim for run in self.runs])
 
     @property
@@ -71,15 +66,12 @@ class Setting:
 
     @property
     def recovered(self) -> float:
-        """Recovered share of the worst case."""
         return mean([recovered_share(run.worst, run) for run in self.runs])
 
     def baseline(self, name: str) -> float:
-        """MSE of a baseline."""
         return mean([run.baselines[name].mse for run in self.runs if name in run.baselines])
 
     def label(self, run: Result) -> str:
-        """The name of one of the runs."""
         return f"{self.name}, seed {run.seed}" if len(self.runs) > 1 else self.name
 
 

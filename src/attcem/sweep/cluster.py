@@ -40,11 +40,9 @@ class Cluster:
         self.busy: dict[Any, Job] = {}
 
     def start(self, job: Job) -> None:
-        """Hand a job to the cluster."""
         self.busy[self.task.remote(job)] = job
 
     def wait(self, seconds: float) -> list[tuple[Job, Outcome]]:
-        """What has ended, after at most so many seconds."""
         ended, _ = self.ray.wait(list(self.busy), num_returns=1, timeout=seconds)
         return [(self.busy.pop(task), self.outcome(task)) for task in ended]
 
@@ -58,7 +56,6 @@ class Cluster:
             )
 
     def close(self) -> None:
-        """Stop what is running and leave the cluster."""
         for task in self.busy:
             self.ray.cancel(task, force=True)
         self.ray.shutdown()

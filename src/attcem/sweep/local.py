@@ -23,7 +23,6 @@ class Worker:
         theirs.close()
 
     def outcome(self) -> Outcome:
-        """What the worker reports, or how it ended."""
         try:
             return self.pipe.recv()
         except (EOFError, ConnectionError):
@@ -31,7 +30,6 @@ class Worker:
             return Outcome(cause=f"its process {ending(self.process.wait())}", died=True)
 
     def close(self) -> None:
-        """End the process now."""
         self.pipe.close()
         self.process.kill()
         self.process.wait()
@@ -46,14 +44,12 @@ class Local:
         self.busy: dict[Connection, tuple[Worker, Job]] = {}
 
     def start(self, job: Job) -> None:
-        """Give a job to a worker that is free."""
         worker = self.idle.pop() if self.idle else Worker(sharing(self.slots))
         with suppress(ConnectionError):  # one that died while idle counts as one that died at work
             worker.pipe.send(job)
         self.busy[worker.pipe] = worker, job
 
     def wait(self, seconds: float) -> list[tuple[Job, Outcome]]:
-        """What has ended, after at most so many seconds."""
         ended = []
         ready = wait(list(self.busy), seconds)
         for pipe in [pipe for pipe in self.busy if pipe in ready]:
@@ -64,6 +60,5 @@ class Local:
         return ended
 
     def close(self) -> None:
-        """End all workers."""
         for worker in [*self.idle, *(worker for worker, _ in self.busy.values())]:
             worker.close()

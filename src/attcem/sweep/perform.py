@@ -60,7 +60,6 @@ def perform(job: Job) -> Outcome:
 
 @contextlib.contextmanager
 def printing_into(path: Path) -> Iterator[None]:
-    """Everything that this process prints goes to a log."""
     sys.stdout.flush(), sys.stderr.flush()
     before = os.dup(1), os.dup(2)
     with path.open("a", buffering=1) as log:

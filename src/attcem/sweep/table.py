@@ -34,25 +34,21 @@ class Table:
         self.live = Live(console=console, auto_refresh=False, transient=True) if shown and console.is_terminal else None
 
     def begin(self, runs: Sequence[Run], settled: Mapping[str, Outcome], slots: int) -> None:
-        """Note what there is to do."""
         self.outcomes, self.total, self.slots = dict(settled), len(runs), slots
         self.labels = {run.name: run.label for run in runs}
         before = f", {len(settled)} finished before" if settled else ""
         say(f"{self.total} runs{before}, {slots} at a time, in {self.out}", shown=self.shown)
 
     def started(self, name: str, attempt: int) -> None:
-        """A run has begun, or goes on."""
         self.running[name] = time.monotonic()
         again = f" again, attempt {attempt}" if attempt > 1 else ""
         self.line(f"{name}: started{again} ({self.labels[name]})")
 
     def died(self, name: str, outcome: Outcome) -> None:
-        """A run's process ended under it; it will be tried again."""
         self.running.pop(name)
         self.line(f"{name}: {outcome.cause}; it will go on from its last epoch or attack")
 
     def ended(self, name: str, outcome: Outcome) -> None:
-        """A run has its result, or has failed."""
         seconds = time.monotonic() - self.running.pop(name)
         self.outcomes[name] = outcome
         if outcome.cause is not None:
@@ -66,7 +62,6 @@ class Table:
         say(text, shown=self.shown and self.live is None)
 
     def summary(self) -> str:
-        """Counts and time left."""
         failed = sum(outcome.cause is not None for outcome in self.outcomes.values())
         left = self.total - len(self.outcomes)
         parts = [f"{len(self.outcomes) - failed} of {self.total} done", f"{len(self.running)} running"]
@@ -84,7 +79,6 @@ class Table:
         return max(near, key=lambda named: named[1].mse, default=None)
 
     def best_line(self) -> str:
-        """The best run in words; nothing before the first result."""
         best = self.best()
         if best is None:
             return ""
@@ -92,7 +86,6 @@ class Table:
         return f"hides most within {NEAR} of the best accuracy: {name} ({self.labels[name]}), {figures(outcome)}"
 
     def show(self) -> None:
-        """Redraw, on a terminal."""
         if self.live is None:
             return
         if not self.live.is_started:
@@ -127,7 +120,6 @@ def reached(log: Path) -> str:
 
 
 def figures(outcome: Outcome) -> str:
-    """Accuracy and leakage in a few words."""
     return f"accuracy {outcome.accuracy:.4f}, worst MSE {outcome.mse:.5f}"
 
 
