@@ -64,7 +64,8 @@ def sweep(options: Namespace) -> None:
 
 def tune(options: Namespace) -> None:
     """Search for settings that keep accuracy and hide most, judged on validation images only."""
-    from attcem.tune import best_trials, figures, read_search, tune
+    from attcem.sweep.table import figures
+    from attcem.tune import best_trials, read_search, tune
 
     base = [str(find_file(options.base, preset_paths())), *options.settings]
     search = read_search(base, options.range, options.log_range, options.choice, options.device)
@@ -72,7 +73,7 @@ def tune(options: Namespace) -> None:
     with interruptible("finished trials and epochs are kept: the same command goes on"):
         study = tune(search, out, options.trials, seed=options.seed)
     for trial in best_trials(study, options.at_accuracy):
-        tell(f"{figures(*trial.values)}   {search.command(trial.params)}")
+        tell(f"validation {figures(*trial.values)}   {search.command(trial.params)}")
 
 
 def audit(options: Namespace) -> None:

@@ -15,12 +15,13 @@ from attcem.experiment import run_folder, validate
 from attcem.locks import held
 from attcem.parts import make_guard
 from attcem.progress import say
+from attcem.sweep.table import figures
 from attcem.workplace import working_in
 
 if TYPE_CHECKING:
     from optuna import Study
     from optuna.distributions import BaseDistribution
-    from optuna.trial import FrozenTrial, Trial
+    from optuna.trial import FrozenTrial
 
 
 @dataclass(frozen=True)
@@ -90,44 +91,39 @@ def distribution(base: Sequence[str], key: str, low: str, high: str, *, log: boo
     return FloatDistribution(first, last, log=log)
 
 
-def tune(search: Search, out: Path, trials: int, *, seed: int = 0, progress: bool = True) -> Study:
+def tune(search: Search, out: Path, trials: int, *, seed: int = 0) -> Study:
     """Try settings until the study has `trials` trials, including those of other processes.
 
     A trial is trained in a folder named by its settings; if its process dies, it is resumed from its last epoch.
     """
+    from optuna.trial import TrialState
+
     study = open_study(search, out, seed)
     while True:
         with contextlib.ExitStack() as stack:
             with one_at_a_time(out):
                 requeue_abandoned(study, search, out)
-                if sum(map(counts, study.trials)) >= trials:
+                begun = [t for t in study.trials if t.state.name in ("RUNNING", "COMPLETE") or "cause" in t.user_attrs]
+                if len(begun) >= trials:  # an abandoned one was queued again, and counts then
                     return study
                 trial = study.ask(dict(search.space))
                 experiment = search.experiment(trial.params)
                 folder = out / run_folder(experiment)
                 stack.enter_context(working_in(folder))
-            say(f"trial {trial.number}: {in_words(trial.params)}", shown=progress)
-            do_trial(study, trial, experiment, folder, progress)
-
-
-def counts(trial: FrozenTrial) -> bool:
-    """Whether a trial is running or finished; an abandoned one is queued again, and counts then."""
-    return trial.state.name in ("RUNNING", "COMPLETE") or "cause" in trial.user_attrs
-
-
-def do_trial(study: Study, trial: Trial, experiment: Experiment, folder: Path, progress: bool) -> None:
-    """One trial; settings that cannot be trained are a trial that failed."""
-    from optuna.trial import TrialState
-
-    try:
-        found = validate(experiment, folder, progress=progress)
-    except ValueError as error:
-        trial.set_user_attr("cause", str(error))
-        study.tell(trial, state=TrialState.FAIL)
-        say(f"trial {trial.number}: failed, {error}", shown=progress)
-        return
-    study.tell(trial, [found.accuracy, float(found.worst.mse)])
-    say(f"trial {trial.number}: {figures(found.accuracy, found.worst.mse)}", shown=progress)
+            values = (
+                f"{key}={value:.4g}" if isinstance(value, float) else f"{key}={value}"
+                for key, value in trial.params.items()
+            )
+            say(f"trial {trial.number}: {', '.join(values)}")
+            try:
+                found = validate(experiment, folder)
+            except ValueError as error:  # settings that cannot be trained
+                trial.set_user_attr("cause", str(error))
+                study.tell(trial, state=TrialState.FAIL)
+                say(f"trial {trial.number}: failed, {error}")
+                continue
+            study.tell(trial, [found.accuracy, float(found.worst.mse)])
+            say(f"trial {trial.number}: validation {figures(found.accuracy, found.worst.mse)}")
 
 
 def open_study(search: Search, out: Path, seed: int) -> Study:
@@ -178,15 +174,3 @@ def best_trials(study: Study, at_accuracy: float | None = None) -> list[FrozenTr
         reached = best[0].values[0] if best else float("nan")
         raise ValueError(f"no trial reaches a validation accuracy of {at_accuracy}: the best has {reached:.4f}")
     return enough[-1:]
-
-
-def in_words(values: Mapping[str, Any]) -> str:
-    """Values in words."""
-    return ", ".join(
-        f"{key}={value:.4g}" if isinstance(value, float) else f"{key}={value}" for key, value in values.items()
-    )
-
-
-def figures(accuracy: float, mse: float) -> str:
-    """Accuracy and leakage in a few words."""
-    return f"validation accuracy {accuracy:.4f}, worst MSE {mse:.5f}"

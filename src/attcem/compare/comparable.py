@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from attcem.runs.config import differences, flat, surroundings
+from attcem.runs.config import differences, flattened, surroundings
 from attcem.runs.names import name_run, show_value
 from attcem.types import Result
 
@@ -39,22 +39,16 @@ def check_comparable(runs: Sequence[Result], metric: str) -> None:
         asked = question(first), question(run)
         unlike = list_differences(*asked) or _other_pictures(first, run, key)
         if unlike:
-            names = " and ".join(_names(first, run, place))
-            suite = flat(first.config).get("audit.suite", "standard")
+            one, two = name_run(first), name_run(run)
+            if one == two:
+                one, two = f"{one} ({first.folder or 'result 1'})", f"{two} ({run.folder or f'result {place}'})"
+            suite = flattened(first.config).get("audit.suite", "standard")
             fixed = any(name.startswith(("data.", "model.")) for name in differences(*asked))
             again = f", or audit them again, alike: `attcem audit RUN --suite {suite}`"
             raise ValueError(
-                f"not comparable: {names} differ in {'; '.join(unlike)}. "
+                f"not comparable: {one} and {two} differ in {'; '.join(unlike)}. "
                 f"Name only runs of one data set, network and audit{'' if fixed else again}"
             )
-
-
-def _names(first: Result, other: Result, place: int) -> tuple[str, str]:
-    """The first run and another one; if they have one name, with their folders, or else their places."""
-    one, two = name_run(first), name_run(other)
-    if one != two:
-        return one, two
-    return f"{one} ({first.folder or 'result 1'})", f"{two} ({other.folder or f'result {place}'})"
 
 
 def _other_pictures(run: Result, other: Result, key: str) -> list[str]:

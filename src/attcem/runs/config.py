@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
-from attcem.links import read_links
+from attcem.links import flattened, read_links
 from attcem.runs.numbers import is_number
 from attcem.types import Result
 
@@ -14,29 +14,17 @@ MACHINE = {"data.root", "train.device", "train.tensorboard"}
 """Settings that say where a run happens, not what it finds."""
 
 
-def flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested settings → dotted key → value.
-
-    >>> flat({"noise": {"sigma": 0.1}})
-    {'noise.sigma': 0.1}
-    """
-    leaves: dict[str, Any] = {}
-    for key, value in tree.items():
-        leaves |= flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {f"{prefix}{key}": value}
-    return leaves
-
-
 def links(run: Result) -> dict[str, dict[str, Any]]:
     """Name of a link → its options that are set; empty for no defence."""
     return {
-        link.name: {key: value for key, value in flat(link.options).items() if value is not None}
+        link.name: {key: value for key, value in flattened(link.options).items() if value not in (None, {})}
         for link in read_links(run.config.get("defence"))
     }
 
 
 def options(run: Result) -> dict[str, Any]:
     """The options of all links, as `noise.sigma`."""
-    return flat(links(run))
+    return {f"{link}.{key}": value for link, own in links(run).items() for key, value in own.items()}
 
 
 def numbers(run: Result) -> dict[str, float]:
@@ -64,9 +52,8 @@ def surroundings(run: Result) -> dict[str, Any]:
     What is off counts as not set, as in results from before the setting existed.
     """
     config = {key: value for key, value in run.config.items() if key not in {"defence", "seed", "name"}}
-    suite = {"audit.suite": run.suite} if run.suite else {}
-    asked = suite | {"audit.threat": run.threat}
-    return {key: value for key, value in (flat(config) | asked).items() if value and key not in MACHINE}
+    asked = ({"audit.suite": run.suite} if run.suite else {}) | {"audit.threat": run.threat}
+    return {key: value for key, value in (flattened(config) | asked).items() if value and key not in MACHINE}
 
 
 def differing(ours: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> list[str]:

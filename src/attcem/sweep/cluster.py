@@ -27,12 +27,13 @@ class Cluster:
                 "or leave --address out to use this machine"
             ) from None
         have = ray.cluster_resources()
-        self.slots = jobs or max(1, int(have.get("CPU", 1)))
-        self.threads = max(1, int(have.get("CPU", 1)) // self.slots)
-        variables = dict.fromkeys(THREADS, str(self.threads))
+        processors = max(1, int(have.get("CPU", 1)))
+        self.slots = jobs or processors
+        threads = max(1, processors // self.slots)
+        variables = dict.fromkeys(THREADS, str(threads))
         variables |= {name: os.environ[name] for name in ("ATTCEM_DATA",) if name in os.environ}
         self.task = ray.remote(perform).options(
-            num_cpus=self.threads,
+            num_cpus=threads,
             num_gpus=min(1.0, have.get("GPU", 0) / self.slots),
             max_retries=0,
             runtime_env={"env_vars": variables},
@@ -51,9 +52,8 @@ class Cluster:
         try:
             return self.ray.get(task)
         except self.ray.exceptions.RayError as error:
-            return Outcome(
-                cause=f"Ray lost it ({type(error).__name__}: {str(error).strip().partition(chr(10))[0]})", died=True
-            )
+            said = str(error).strip().partition("\n")[0]
+            return Outcome(cause=f"Ray lost it ({type(error).__name__}: {said})", died=True)
 
     def close(self) -> None:
         for task in self.busy:

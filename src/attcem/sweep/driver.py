@@ -40,8 +40,12 @@ def do_sweep(
 ) -> None:
     """Do what is missing in a folder; raise if any run failed."""
     with only_one(out / LOCK, "a sweep is at work", "wait for it, or choose another --out"):
-        if not resume:
-            check_fresh(runs, out)
+        begun = [run.name for run in runs if (out / run.name).exists()]
+        if begun and not resume:
+            raise ValueError(
+                f"{out} already holds {len(begun)} of these runs, {begun[0]} for one: add --resume to complete what is "
+                "missing, or --out for another folder"
+            )
         where: Engine = Cluster(jobs, address) if engine == "ray" else Local(jobs)
         table = Table(out)
         try:
@@ -65,22 +69,21 @@ def sweep(runs: Sequence[Run], out: Path, engine: Engine, table: Table, *, call:
     """
     settled = {run.name: found for run in runs if (found := finished(out / run.name))}
     table.begin(runs, settled, engine.slots)
-    waiting = deque(run for run in runs if run.name not in settled)
-    by_name = {run.name: run for run in waiting}
+    waiting = deque(Job(run.name, out / run.name, run.experiment, call) for run in runs if run.name not in settled)
     attempts: Counter[str] = Counter()
     running = 0
     try:
         while waiting or running:
             while running < engine.slots and waiting:
-                run = waiting.popleft()
-                attempts[run.name] += 1
-                engine.start(Job(run.name, out / run.name, run.experiment, call))
-                table.started(run.name, attempts[run.name])
+                job = waiting.popleft()
+                attempts[job.name] += 1
+                engine.start(job)
+                table.started(job.name, attempts[job.name])
                 running += 1
             for job, outcome in engine.wait(0.5):
                 running -= 1
                 if outcome.died and attempts[job.name] < ATTEMPTS:
-                    waiting.appendleft(by_name[job.name])
+                    waiting.appendleft(job)
                     table.died(job.name, outcome)
                     continue
                 settled[job.name] = outcome
@@ -105,13 +108,3 @@ def finished(folder: Path) -> Outcome | None:
         return None
     found = Outcome(result.accuracy, float(result.worst.mse))
     return None if (folder / "audit").exists() else found  # killed before it removed this: a worker will
-
-
-def check_fresh(runs: Sequence[Run], out: Path) -> None:
-    """Raise if some runs exist already and --resume was not given."""
-    begun = [run.name for run in runs if (out / run.name).exists()]
-    if begun:
-        raise ValueError(
-            f"{out} already holds {len(begun)} of these runs, {begun[0]} for one: add --resume to complete what is "
-            "missing, or --out for another folder"
-        )

@@ -9,6 +9,7 @@ from typing import Any
 from attcem.config import Experiment
 from attcem.configfile import UsageError, as_arguments, parse_experiment, read_yaml
 from attcem.experiment import run_folder
+from attcem.links import flattened
 from attcem.naming import nearest
 from attcem.parts import make_guard
 
@@ -42,7 +43,7 @@ def read_sweep(
             raise UsageError(f"{path}: unknown key '{key}': {nearest(str(key), KEYS)}")
     base = [*base_arguments(sweep.get("base"), path, presets), *overrides]
     seeds = checked_seeds(sweep.get("seeds") if seeds is None else seeds, path)
-    experiments: list[tuple[Experiment, str]] = []
+    runs: dict[str, Run] = {}
     every = list(combinations(sweep, path))
     for settings, label in zip(every, labels(every), strict=True):
         try:
@@ -51,8 +52,13 @@ def read_sweep(
         except UsageError as error:
             said = ", ".join(f"{key}={value}" for key, value in settings.items())
             raise UsageError(f"{path}{': ' + said if said else ''}: {error}") from None
-        experiments += [(replace(experiment, seed=seed), label) for seed in seeds or [experiment.seed]]
-    return named(experiments, path)
+        for seed in seeds or [experiment.seed]:
+            experiment = replace(experiment, seed=seed)
+            name, unnamed = run_folder(experiment), run_folder(replace(experiment, name=None))
+            if unnamed in runs:
+                raise UsageError(f"{path}: two runs have the same settings: {runs[unnamed].name} and {name}")
+            runs[unnamed] = Run(name, experiment, f"{label}, seed {seed}")
+    return list(runs.values())
 
 
 def base_arguments(base: Any, path: Path, presets: Mapping[str, Path]) -> list[str]:
@@ -106,19 +112,6 @@ def points(settings: Mapping[str, Any], path: Path) -> Iterator[dict[str, Any]]:
         yield dict(zip(settings, chosen, strict=True))
 
 
-def flattened(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested settings as dotted keys; an empty mapping stays, for it means something: `defence: {}` is no defence.
-
-    >>> flattened({"defence": {"noise": {"sigma": [0.1, 0.3]}}, "seed": 1})
-    {'defence.noise.sigma': [0.1, 0.3], 'seed': 1}
-    """
-    leaves: dict[str, Any] = {}
-    for key, value in tree.items():
-        nested = isinstance(value, Mapping) and value
-        leaves |= flattened(value, f"{prefix}{key}.") if nested else {f"{prefix}{key}": value}
-    return leaves
-
-
 def labels(every: Sequence[Mapping[str, Any]]) -> list[str]:
     """In words, what tells each point from the others: the keys that not all of them share.
 
@@ -129,18 +122,4 @@ def labels(every: Sequence[Mapping[str, Any]]) -> list[str]:
     return [
         ", ".join(f"{key}={value}" for key, value in settings.items() if (key, value) not in shared) or "as the base"
         for settings in every
-    ]
-
-
-def named(experiments: Sequence[tuple[Experiment, str]], path: Path) -> list[Run]:
-    """Runs under their folders' names; two of the same settings are refused, whatever they are called."""
-    seen: dict[str, str] = {}
-    for experiment, _ in experiments:
-        name, question = run_folder(experiment), run_folder(replace(experiment, name=None))
-        if question in seen:
-            raise UsageError(f"{path}: two runs have the same settings: {seen[question]} and {name}")
-        seen[question] = name
-    return [
-        Run(name, experiment, f"{label}, seed {experiment.seed}")
-        for name, (experiment, label) in zip(seen.values(), experiments, strict=True)
     ]

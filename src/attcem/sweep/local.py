@@ -1,13 +1,21 @@
-"""Runs on this machine: worker processes that each do one run after the other, and are replaced when they die."""
+"""Runs on this machine: worker processes that each do one run after the other, and are replaced when they die.
 
+`python -m attcem.sweep.local FD` is such a process: it does the jobs that come through a pipe.
+"""
+
+import faulthandler
+import os
+import queue
+import signal
 import subprocess
 import sys
+import threading
 from contextlib import suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 
 from attcem.cores import cores, ending, sharing
-from attcem.sweep.perform import Job, Outcome
+from attcem.sweep.perform import Job, Outcome, perform
 
 
 class Worker:
@@ -16,7 +24,7 @@ class Worker:
     def __init__(self, environment: dict[str, str]) -> None:
         self.pipe: Connection
         self.pipe, theirs = Pipe()
-        command = [sys.executable, "-m", "attcem.sweep.worker", str(theirs.fileno())]
+        command = [sys.executable, "-m", "attcem.sweep.local", str(theirs.fileno())]
         self.process = subprocess.Popen(
             command, env=environment, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
         )
@@ -62,3 +70,26 @@ class Local:
     def close(self) -> None:
         for worker in [*self.idle, *(worker for worker, _ in self.busy.values())]:
             worker.close()
+
+
+def serve(pipe: Connection) -> None:
+    """One job after the other; a second thread watches the pipe, so that no worker outlives its driver."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group: the driver decides
+    faulthandler.enable()
+    jobs: queue.Queue[Job] = queue.Queue()
+    threading.Thread(target=receive, args=(pipe, jobs), daemon=True).start()
+    while True:
+        pipe.send(perform(jobs.get()))
+
+
+def receive(pipe: Connection, jobs: queue.Queue[Job]) -> None:
+    """Pass jobs on; when the driver is gone, so is this process, at once: every file is whole or not there."""
+    try:
+        while True:
+            jobs.put(pipe.recv())
+    finally:
+        os._exit(0)
+
+
+if __name__ == "__main__":
+    serve(Connection(int(sys.argv[1])))

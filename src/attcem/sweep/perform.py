@@ -47,7 +47,8 @@ def perform(job: Job) -> Outcome:
         if not job.folder.parent.is_dir():
             raise ValueError(f"{socket.gethostname()} does not see {job.folder.parent}: all machines must share --out")
         with working_in(job.folder, wait=True), printing_into(job.folder / LOG):
-            reset_peak_memory()
+            with contextlib.suppress(OSError):  # only Linux can reset the peak memory, which is then this run's alone
+                Path("/proc/self/clear_refs").write_text("5")
             module, _, function = job.call.partition(":")
             result, _ = getattr(import_module(module), function)(job.experiment, job.folder, resume=True, jobs=1)
             shutil.rmtree(job.folder / "audit", ignore_errors=True)  # killed between its result and its last step
@@ -82,9 +83,3 @@ def say(log: TextIO, text: str) -> None:
     """Write to the log if possible: a full disk must not hide why a run failed."""
     with contextlib.suppress(OSError):
         log.write(text)
-
-
-def reset_peak_memory() -> None:
-    """Reset this process's peak memory, so that it is that of the next run alone (Linux only)."""
-    with contextlib.suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")

@@ -55,7 +55,7 @@ class Table:
             self.line(f"{name}: FAILED, {outcome.cause}; see {self.out / name / LOG}")
             return
         self.spent.append(seconds)
-        self.line(f"{name}: {figures(outcome)} after {seconds:.0f} s; {self.summary()}")
+        self.line(f"{name}: {figures(outcome.accuracy, outcome.mse)} after {seconds:.0f} s; {self.summary()}")
 
     def line(self, text: str) -> None:
         """A line for a log; on a terminal the table tells it."""
@@ -83,7 +83,8 @@ class Table:
         if best is None:
             return ""
         name, outcome = best
-        return f"hides most within {NEAR} of the best accuracy: {name} ({self.labels[name]}), {figures(outcome)}"
+        found = f"{name} ({self.labels[name]}), {figures(outcome.accuracy, outcome.mse)}"
+        return f"hides most within {NEAR} of the best accuracy: {found}"
 
     def show(self) -> None:
         if self.live is None:
@@ -119,8 +120,8 @@ def reached(log: Path) -> str:
     return found[-1] if found else ""
 
 
-def figures(outcome: Outcome) -> str:
-    return f"accuracy {outcome.accuracy:.4f}, worst MSE {outcome.mse:.5f}"
+def figures(accuracy: float, mse: float) -> str:
+    return f"accuracy {accuracy:.4f}, worst MSE {mse:.5f}"
 
 
 def clock(seconds: float) -> str:
