@@ -61,7 +61,9 @@ def compare(
     if len(curves) < 2:
         found = ", ".join(curve.name for curve in curves) or UNDEFENDED
         raise ValueError(f"a comparison needs two defences, here is only {found}: add runs of another")
-    reference = _reference(curves, against)
+    noise = next((curve for curve in curves if list(links(curve.runs[0])) == ["noise"]), curves[0])
+    by_name = {curve.chain: curve for curve in curves} | {curve.name: curve for curve in curves}
+    reference = noise if against is None else look_up("defence", against, by_name)
     accuracy, chosen = matched_accuracy(curves) if at_accuracy is None else (at_accuracy, "as asked")
     scores = {curve.name: scores_at(curve, accuracy, metric) for curve in curves}
     if not scores[reference.name]:
@@ -78,14 +80,9 @@ def compare(
     ]
     places = {id(run): place for place, run in enumerate(runs)}
     members = {curve.name: tuple(sorted(places[id(run)] for run in curve.runs)) for curve in curves}
-    return Comparison(_flags(runs, curves), metric, accuracy, chosen, reference.name, span, tuple(rows), members)
-
-
-def _reference(curves: Sequence[Curve], against: str | None) -> Curve:
-    """The curve of this name or chain; plain noise, or else the first, if none is asked for."""
-    if against is not None:
-        return look_up("defence", against, {curve.chain: curve for curve in curves} | {c.name: c for c in curves})
-    return next((curve for curve in curves if list(links(curve.runs[0])) == ["noise"]), curves[0])
+    owners = {id(run): curve.name for curve in curves for run in curve.runs}
+    flags = summarise_flags((owners.get(id(run), UNDEFENDED), run.flags) for run in runs)
+    return Comparison(flags, metric, accuracy, chosen, reference.name, span, tuple(rows), members)
 
 
 def matched_accuracy(curves: Sequence[Curve]) -> tuple[float, str]:
@@ -162,9 +159,3 @@ def _row(
         verdict="reference" if curve is reference else verdict(scores, contrast, METRICS[metric].higher_is_better),
         notes=tuple(notes(curve, reference, scores, contrast)),
     )
-
-
-def _flags(runs: Sequence[Result], curves: Sequence[Curve]) -> tuple[str, ...]:
-    """Every flag once, with whom it concerns."""
-    owners = {id(run): curve.name for curve in curves for run in curve.runs}
-    return summarise_flags((owners.get(id(run), UNDEFENDED), run.flags) for run in runs)

@@ -39,6 +39,7 @@ def opening(comparison: Comparison) -> list[str]:
 
 def cells(row: Row, metric: str) -> list[str]:
     digits = DIGITS.get(metric, 4)
+    interval = f"[{row.difference_low:+.{digits}f}, {row.difference_high:+.{digits}f}]"
     return [
         row.defence,
         str(row.strengths),
@@ -46,29 +47,12 @@ def cells(row: Row, metric: str) -> list[str]:
         row.spans or MISSING,
         _spread(row.mean, row.std, digits),
         _number(row.difference, f"+.{digits}f"),
-        _interval(row, digits),
+        MISSING if math.isnan(row.difference) else interval,
         _chance(row.p),
         _chance(row.wilcoxon_p),
         _spread(row.area, row.area_std, digits),
         "; ".join([row.verdict, *row.notes, *["flagged"] * row.flagged]),
     ]
-
-
-def as_table(comparison: Comparison, title: str, places: Sequence[int]) -> Table:
-    """The same lines for a page, which shows the flags itself; `places` are those of the runs among its own."""
-    heading, *lines = _grid(comparison)
-    runs = [tuple(places[i] for i in comparison.members[row.defence]) for row in comparison.rows]
-    return Table(
-        title,
-        tuple(opening(comparison)[len(comparison.flags) :]),
-        tuple(heading),
-        tuple(map(Line, map(tuple, lines), runs)),
-    )
-
-
-def _interval(row: Row, digits: int) -> str:
-    ends = f"[{row.difference_low:+.{digits}f}, {row.difference_high:+.{digits}f}]"
-    return MISSING if math.isnan(row.difference) else ends
 
 
 def _number(value: float, form: str) -> str:
@@ -135,18 +119,20 @@ FORMATS: dict[str, Callable[[Comparison], str]] = {
 }
 
 
-def comparison_tables(results: Sequence[Result], *, metric: str = "mse", draws: int = 10_000) -> list[Table]:
+def comparison_tables(results: Sequence[Result], *, draws: int = 10_000) -> list[Table]:
     """One table per data set, network and audit; where its runs cannot be compared, the reason."""
-    groups = grouped(range(len(results)), lambda place: question(results[place]))
-    return [_table(results, places, metric, draws) for places in groups]
-
-
-def _table(results: Sequence[Result], places: Sequence[int], metric: str, draws: int) -> Table:
-    runs = [results[place] for place in places]
-    asked = question(runs[0])
-    suite = asked.get("audit.suite", asked.get("attacks"))
-    title = f"{asked.get('data.name', 'data')} · {asked.get('model.backbone', 'model')}, suite {suite}"
-    try:
-        return as_table(compare(runs, metric=metric, draws=draws), title, places)
-    except ValueError as reason:
-        return Table(title, (str(reason),))
+    tables = []
+    for places in grouped(range(len(results)), lambda place: question(results[place])):
+        asked = question(results[places[0]])
+        suite = asked.get("audit.suite", asked.get("attacks"))
+        title = f"{asked.get('data.name', 'data')} · {asked.get('model.backbone', 'model')}, suite {suite}"
+        try:
+            found = compare([results[place] for place in places], draws=draws)
+        except ValueError as reason:
+            tables.append(Table(title, (str(reason),)))
+            continue
+        heading, *rows = map(tuple, _grid(found))
+        runs = [tuple(places[i] for i in found.members[row.defence]) for row in found.rows]
+        unflagged = opening(found)[len(found.flags) :]  # the page shows the flags itself
+        tables.append(Table(title, tuple(unflagged), heading, tuple(map(Line, rows, runs))))
+    return tables

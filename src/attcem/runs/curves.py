@@ -51,25 +51,18 @@ class Curve:
 def curves_of(runs: Sequence[Result]) -> list[Curve]:
     """Group runs into curves, in order of appearance, and give each a name of its own."""
     settings = settings_of(runs)
-    _refuse_copies(settings)
+    for copies in (copies for setting in settings for copies in grouped(setting.runs, name_run) if len(copies) > 1):
+        folders = ", ".join(str(run.folder) for run in copies if run.folder)
+        raise ValueError(
+            f"{len(copies)} runs of {name_run(copies[0])} have the same settings: name only one of them"
+            + f" ({folders})" * bool(folders)
+        )
     twins = {id(run): twin for run, twin in zip(runs, find_twins(runs), strict=True) if twin}
     families = grouped(
         (setting for setting in settings if not setting.undefended),
         lambda setting: [list(links(setting.runs[0])), words(setting.runs[0]), setting.surroundings],
     )
     return _named([curve for family in families for curve in _divided(family, twins)])
-
-
-def _refuse_copies(settings: Sequence[Setting]) -> None:
-    """A run that is there twice would count twice."""
-    for setting in settings:
-        for copies in grouped(setting.runs, name_run):
-            if len(copies) > 1:
-                folders = ", ".join(str(run.folder) for run in copies if run.folder)
-                raise ValueError(
-                    f"{len(copies)} runs of {name_run(copies[0])} have the same settings: name only one of them"
-                    + f" ({folders})" * bool(folders)
-                )
 
 
 def _divided(family: Sequence[Setting], twins: dict[int, Result]) -> list[Curve]:
