@@ -75,12 +75,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return 2
             options.settings = rest
             options.call(options)
-    except UsageError as error:
-        tell(f"attcem: {error}", file=sys.stderr)
-        return 2
     except (ValueError, OSError) as error:
         tell(f"attcem: {error}", file=sys.stderr)
-        return 1
+        return 2 if isinstance(error, UsageError) else 1
     except KeyboardInterrupt as interrupt:
         tell("", f"attcem: interrupted{': ' if interrupt.args else ''}{' '.join(interrupt.args)}", file=sys.stderr)
         return 1

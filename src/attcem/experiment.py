@@ -69,19 +69,14 @@ def run(
         leave_team()
         return Result.load(folder), folder
     if not (folder / STATE).exists():
-        check_starts(experiment, guard)
+        for start in (experiment.train.start_from, *(getattr(link, "start_from", None) for link in guard.links)):
+            if start:
+                best_of(start)  # raises if there is no such run, before any work
     with working_in(folder) if is_first() else nullcontext():
         data = load(experiment)
         model = train(experiment, guard, data, folder, resume=resume, progress=progress)
         leave_team()
         return audit_run(folder, experiment, (model, guard, data), jobs=jobs, progress=progress), folder
-
-
-def check_starts(experiment: Experiment, guard: Guard) -> None:
-    """Raise if a run to start from does not exist, before any work."""
-    for other in (experiment.train.start_from, *(getattr(link, "start_from", None) for link in guard.links)):
-        if other:
-            best_of(other)
 
 
 def train(experiment: Experiment, guard: Guard, data: Data, folder: Path, *, resume: bool, progress: bool) -> Split:
@@ -100,7 +95,7 @@ def train(experiment: Experiment, guard: Guard, data: Data, folder: Path, *, res
     return model
 
 
-def validate(experiment: Experiment, folder: Path, *, progress: bool = True) -> Result:
+def validate(experiment: Experiment, folder: Path) -> Result:
     """Train, then attack VALIDATION images instead of test images: settings may be chosen by these figures.
 
     No test image is used and no result.json is written, so these figures cannot be mistaken for test results.
@@ -109,7 +104,7 @@ def validate(experiment: Experiment, folder: Path, *, progress: bool = True) -> 
         raise ValueError("validation images belong to no client: tune with clients.count 1")
     guard, data = make_guard(experiment), load(experiment)
     data = replace(data, test=data.validation)
-    model = train(experiment, guard, data, folder, resume=True, progress=progress)
+    model = train(experiment, guard, data, folder, resume=True, progress=True)
     config = settings_with_draw(experiment, data)
     result = audit(model, guard, data, experiment.audit, experiment=config, keep=folder / "audit", progress=False)
     forget(folder / "audit")
@@ -117,12 +112,7 @@ def validate(experiment: Experiment, folder: Path, *, progress: bool = True) -> 
 
 
 def audit_run(
-    folder: Path,
-    experiment: Experiment,
-    trained: tuple[Split, Guard, Data],
-    *,
-    jobs: int | None = None,
-    progress: bool = True,
+    folder: Path, experiment: Experiment, trained: tuple[Split, Guard, Data], *, jobs: int | None, progress: bool = True
 ) -> Result:
     """Attack what was trained in a run's folder and write its result; an interrupted audit keeps finished attacks.
 
@@ -135,7 +125,9 @@ def audit_run(
     config = settings_with_draw(experiment, data)
     result = audit(model, guard, data, experiment.audit, experiment=config, keep=folder / "audit", progress=progress)
     if clients:
-        result = with_clients(result, folder, experiment, (model, guard, data), clients)
+        flags = client_flags(model, guard, load_clients(folder, model, guard), data.validation[:8])
+        table = by_client(result, (model, guard, data), clients, experiment.clients, experiment.audit)
+        result = replace(result, clients=table, flags=result.flags + flags)
     result.save(folder, overwrite=True)
     forget(folder / "audit")
     return result
@@ -145,16 +137,6 @@ def as_attacked(experiment: Experiment, data: Data) -> tuple[Data, list[Images]]
     """The data as the attacker sees them, and the images of every client (none if there is only one)."""
     clients = client_images(experiment, data)
     return (audited_data(data, clients, experiment.clients) if clients else data), clients
-
-
-def with_clients(
-    result: Result, folder: Path, experiment: Experiment, trained: tuple[Split, Guard, Data], clients: list[Images]
-) -> Result:
-    """The result with what it means for every client."""
-    model, guard, data = trained
-    flags = client_flags(model, guard, load_clients(folder, model, guard), data.validation[:8])
-    table = by_client(result, trained, clients, experiment.clients, experiment.audit)
-    return replace(result, clients=table, flags=result.flags + flags)
 
 
 def check_finished(folder: Path) -> None:

@@ -55,14 +55,9 @@ def check_folder(folder: Path, experiment: Experiment, resume: bool) -> None:
     begun = (folder / STATE).exists() or (folder / RESULT).exists()
     if begun and not resume:
         raise ValueError(f"{folder} already holds a run: add --resume to continue it, or --out for another folder")
-    if not has_settings(folder, experiment):
+    asked = parse_experiment(as_arguments(experiment.to_dict()))  # alike if they mean the same, however written
+    if read_experiment(folder).on("auto") != asked.on("auto"):
         raise ValueError(f"{folder} holds a run of other settings (see its {SETTINGS}): choose another --out")
-
-
-def has_settings(folder: Path, experiment: Experiment) -> bool:
-    """Whether a folder's settings mean the same as an experiment's, however written and on any device."""
-    mine = parse_experiment(as_arguments(experiment.to_dict()))
-    return read_experiment(folder).on("auto") == mine.on("auto")
 
 
 @contextmanager

@@ -40,11 +40,12 @@ def side_by_side(
         subprocess.Popen(command, env=sharing(jobs), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         for _ in range(jobs)
     ]
-    relays = []
-    for number, helper in enumerate(helpers, start=1):
-        assert helper.stderr is not None
-        relays.append(threading.Thread(target=relay, args=(f"[{number}] ", helper.stderr, progress)))
-        relays[-1].start()
+    relays = [
+        threading.Thread(target=relay, args=(f"[{number}] ", helper.stderr, progress))
+        for number, helper in enumerate(helpers, start=1)
+    ]
+    for thread in relays:
+        thread.start()
     try:
         for number, helper in enumerate(helpers, start=1):
             if helper.wait():

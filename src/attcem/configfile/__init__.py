@@ -38,7 +38,10 @@ def experiment_parser() -> Parser:
 
 def parse_experiment(arguments: Sequence[str]) -> Experiment:
     """The experiment that `[FILE.yaml] [--key value …]` describes, with every name in it checked."""
+    from attcem.attacks import SUITES
     from attcem.configfile.chain import override_options, take_link_options, typed_chain
+    from attcem.data import find_entry
+    from attcem.models import BACKBONES
 
     file, arguments = take_file(arguments)
     arguments, links = take_link_options(arguments)
@@ -50,10 +53,12 @@ def parse_experiment(arguments: Sequence[str]) -> Experiment:
     parsed = parser.parse_args([*as_arguments(written), *arguments])
     parsed.pop("config", None)
     with usage_errors():
-        experiment: Experiment = Experiment(**vars(parser.instantiate(parsed)))
+        experiment = Experiment(**vars(parser.instantiate(parsed)))
         chain = override_options(as_chain(experiment.defence), links)
         experiment = dataclasses.replace(experiment, defence=typed_chain(chain))
-        check_names(experiment)
+        find_entry(experiment.data.name)
+        look_up("backbone", experiment.model.backbone, BACKBONES)
+        look_up("suite", experiment.audit.suite, SUITES)
         return experiment
 
 
@@ -73,17 +78,6 @@ def check_keys(config: type, settings: Mapping[str, Any], source: str, path: str
         nested = [t for t in (types[key], *typing.get_args(types[key])) if dataclasses.is_dataclass(t)]
         if nested and isinstance(value, Mapping):
             check_keys(typing.cast(type, nested[0]), value, source, f"{path}{key}.")
-
-
-def check_names(experiment: Experiment) -> None:
-    """Raise on a data set, backbone or suite that does not exist."""
-    from attcem.attacks import SUITES
-    from attcem.data import find_entry
-    from attcem.models import BACKBONES
-
-    find_entry(experiment.data.name)
-    look_up("backbone", experiment.model.backbone, BACKBONES)
-    look_up("suite", experiment.audit.suite, SUITES)
 
 
 def as_arguments(settings: Mapping[str, Any]) -> list[str]:

@@ -1,8 +1,7 @@
 """The defence chain of an experiment: single options set on the command line, every option of its declared type."""
 
 import re
-import typing
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -99,18 +98,16 @@ def typed_options(link: Link) -> Mapping[str, Any]:
     if link.kind not in DEFENCES:
         return link.options
     check_options(f"defence {link.name!r}", link.options, options_of(link.kind))
-    parser = options_parser(typing.cast(Hashable, DEFENCES[link.kind]))
     plain = {key: parse_yaml(value) if isinstance(value, str) else value for key, value in link.options.items()}
     try:
-        typed = vars(parser.parse_object(plain))
+        typed = vars(options_parser(link.kind).parse_object(plain))
     except UsageError as error:
         raise UsageError(f"defence {link.name}: {error}") from None
     return {key: value for key, value in typed.items() if key in options_of(link.kind)}
 
 
-@cache
-def options_parser(defence: Hashable) -> Parser:
-    """A parser for the options of a defence's class; a sweep asks for it again and again."""
+@cache  # a sweep asks for it again and again
+def options_parser(kind: str) -> Parser:
     parser = Parser(parser_mode=MODE)
-    parser.add_class_arguments(typing.cast(type, defence), as_group=False)
+    parser.add_class_arguments(DEFENCES[kind], as_group=False)
     return parser
