@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attcem.configfile import UsageError, parse_experiment
-from attcem.listing import find_file, preset_paths, print_list, sweep_paths, yaml_paths
+from attcem.listing import LISTS, find_file, preset_paths, sweep_paths, yaml_paths
 from attcem.terminal import interruptible, tell
 
 if TYPE_CHECKING:
@@ -26,7 +26,12 @@ def demo(options: Namespace) -> None:
 
 def show_list(options: Namespace) -> None:
     """What can be named in a configuration."""
-    print_list(options.list)
+    for title in [options.list] if options.list else LISTS:
+        entries = LISTS[title]()
+        if not options.list:
+            tell("", title)
+        width = max(map(len, entries), default=0)
+        tell(*(f"  {name:<{width}}  {text}" for name, text in entries.items()))
 
 
 def run(options: Namespace) -> None:

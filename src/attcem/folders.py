@@ -30,23 +30,18 @@ def run_folder(experiment: Experiment) -> str:
 
 
 def read_experiment(folder: str | Path) -> Experiment:
-    path = Path(folder) / SETTINGS
-    if not path.exists():
-        raise ValueError(f"{folder} is not a run: {explain_no_run(path.parent)}")
-    return parse_experiment([str(path)])
-
-
-def explain_no_run(folder: Path) -> str:
-    """What a folder without settings is instead: one that holds runs, at most two levels down, names some of them."""
+    """The experiment of a run; the error on a folder that holds runs, at most two levels down, names some of them."""
+    folder = Path(folder)
+    if (folder / SETTINGS).exists():
+        return parse_experiment([str(folder / SETTINGS)])
     runs = [str(found.parent) for level in ("*", "*/*") for found in sorted(folder.glob(f"{level}/{SETTINGS}"))]
-    if not runs:
-        return f"it holds no {SETTINGS}" if folder.is_dir() else "there is no such folder"
     more = f" and {len(runs) - 3} more" if len(runs) > 3 else ""
-    return f"it holds runs, so name one of them: {', '.join(runs[:3])}{more}"
+    named = f"it holds runs, so name one of them: {', '.join(runs[:3])}{more}"
+    bare = f"it holds no {SETTINGS}" if folder.is_dir() else "there is no such folder"
+    raise ValueError(f"{folder} is not a run: {named if runs else bare}")
 
 
 def check_folder(folder: Path, experiment: Experiment, resume: bool) -> None:
-    """Raise where a run would overwrite what is there, or continue a run of other settings."""
     if not (folder / SETTINGS).exists():
         for name in FILES:
             if (folder / name).exists():

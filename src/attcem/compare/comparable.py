@@ -20,7 +20,6 @@ def question(run: Result) -> dict[str, Any]:
 
 
 def list_differences(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
-    """What differs, as "key: one and the other"."""
     return [
         f"{key}: {show_value(key, one)} and {show_value(key, other)}"
         for key, (one, other) in differences(ours, theirs).items()
@@ -30,12 +29,10 @@ def list_differences(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list
 def check_comparable(runs: Sequence[Result], metric: str) -> None:
     first, key = runs[0], f"worst/{metric}"
     for place, run in enumerate(runs, 1):
-        if key not in run.per_image:
-            raise ValueError(f"{name_run(run)} has no per-image scores {key!r}: audit it again, `attcem audit RUN`")
-        if not np.isfinite(run.per_image[key]).all():
-            raise ValueError(
-                f"{name_run(run)} has scores {key!r} that are not finite: audit it again, `attcem audit RUN`"
-            )
+        scores = run.per_image.get(key)
+        if scores is None or not np.isfinite(scores).all():
+            has = f"no per-image scores {key!r}" if scores is None else f"scores {key!r} that are not finite"
+            raise ValueError(f"{name_run(run)} has {has}: audit it again, `attcem audit RUN`")
         asked = question(first), question(run)
         unlike = list_differences(*asked) or _other_pictures(first, run, key)
         if unlike:

@@ -8,7 +8,7 @@ import numpy as np
 
 from attcem.compare.comparable import check_comparable
 from attcem.compare.flags import summarise_flags
-from attcem.compare.reach import Span, areas, common_span, describe_reach, highest_defended, scores_at, span_of
+from attcem.compare.reach import Span, areas, common_span, describe_reach, scores_at, span_of
 from attcem.compare.rows import Contrast, Row, notes, verdict
 from attcem.metrics import METRICS
 from attcem.metrics.stats import bootstrap_interval, holm, paired_bootstrap, wilcoxon_signed_rank
@@ -97,7 +97,7 @@ def matched_accuracy(curves: Sequence[Curve]) -> tuple[float, str]:
             f"the accuracy ranges do not overlap ({spans}): run more strengths, "
             "or choose an accuracy with --at-accuracy and see the defences that cover it"
         )
-    highest = min(map(highest_defended, curves))
+    highest = min(max(run.accuracy for run in c.runs if run.seed == seed) for c in curves for seed in c.lines)
     if highest >= low:
         return highest, "the highest accuracy that every defence reaches"
     return low, (

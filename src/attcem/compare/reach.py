@@ -27,11 +27,6 @@ def span_of(curve: Curve) -> Span:
     return Span(max(map(min, accuracies)), min(map(max, accuracies)))
 
 
-def highest_defended(curve: Curve) -> float:
-    """The highest accuracy that all seeds reach with the defence on."""
-    return min(max(run.accuracy for run in curve.runs if run.seed == seed) for seed in curve.lines)
-
-
 def describe_reach(curve: Curve) -> str:
     """A curve's span, or why it has none."""
     span = span_of(curve)

@@ -95,7 +95,6 @@ def as_latex(comparison: Comparison) -> str:
 
 
 def as_csv(comparison: Comparison) -> str:
-    """One line per defence, every number in full."""
     where = {"metric": comparison.metric, "accuracy": comparison.accuracy, "reference": comparison.reference}
     records = [where | _without_nan(asdict(row)) | {"notes": "; ".join(row.notes)} for row in comparison.rows]
     return escaping.as_csv(records).rstrip("\n")

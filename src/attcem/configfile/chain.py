@@ -33,7 +33,7 @@ def take_link_options(arguments: Sequence[str]) -> tuple[list[str], dict[str, st
 
 
 def override_options(chain: list[dict[str, Any]], links: Mapping[str, str]) -> list[dict[str, Any]]:
-    """The chain with single options replaced, the others as they were; a link that it does not have is added."""
+    """The chain with single options replaced, the others as they were; a link that it lacks is added at its end."""
     chain = chain.copy()
     for key, text in links.items():
         name, _, option = key.partition(".")
@@ -41,21 +41,16 @@ def override_options(chain: list[dict[str, Any]], links: Mapping[str, str]) -> l
             value = parse_yaml(text)
         except ValueError:
             raise UsageError(f"defence.{key} cannot be {text!r}: give a number, a word or a {{mapping: 1}}") from None
-        place = find_link(name, chain)
+        names = number(kind for link in chain for kind in link)
+        if name not in names:
+            chain.append({re.sub(r"-\d+$", "", name): {}})
+            if number(kind for link in chain for kind in link)[-1] != name:
+                raise UsageError(f"the chain has no link {name!r}: {nearest(name, [*names, *DEFENCES])}")
+            names.append(name)
+        place = names.index(name)
         ((kind, options),) = chain[place].items()
         chain[place] = {kind: {**options, option: value} if option and isinstance(options, Mapping) else value}
     return chain
-
-
-def find_link(name: str, chain: list[dict[str, Any]]) -> int:
-    """Where in the chain the link of this name stands; one that would get this name is added at the end."""
-    names = number(kind for link in chain for kind in link)
-    if name in names:
-        return names.index(name)
-    chain.append({re.sub(r"-\d+$", "", name): {}})
-    if number(kind for link in chain for kind in link)[-1] != name:
-        raise UsageError(f"the chain has no link {name!r}: {nearest(name, [*names, *DEFENCES])}")
-    return len(names)
 
 
 def typed_chain(chain: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

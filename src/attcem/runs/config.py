@@ -1,7 +1,7 @@
 """The settings of a run as dotted keys: the options of its defence, and everything around it."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, TypeVar
 
 from attcem.links import flattened, read_links
@@ -23,7 +23,6 @@ def links(run: Result) -> dict[str, dict[str, Any]]:
 
 
 def options(run: Result) -> dict[str, Any]:
-    """The options of all links, as `noise.sigma`."""
     return {f"{link}.{key}": value for link, own in links(run).items() for key, value in own.items()}
 
 
@@ -56,9 +55,8 @@ def surroundings(run: Result) -> dict[str, Any]:
     return {key: value for key, value in (flattened(config) | asked).items() if value and key not in MACHINE}
 
 
-def differing(ours: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> list[str]:
+def differing(ours: Mapping[str, Any], others: Collection[Mapping[str, Any]]) -> list[str]:
     """Our keys whose value is another, or missing, elsewhere."""
-    others = list(others)
     return [key for key in ours if any(ours[key] != theirs.get(key) for theirs in others)]
 
 

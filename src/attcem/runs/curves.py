@@ -74,24 +74,19 @@ def _divided(family: Sequence[Setting], twins: dict[int, Result]) -> list[Curve]
     for group in grouped(family, lambda setting: [numbers(setting.runs[0]).get(key) for key in dividing]):
         weakest_first = sorted(group, key=lambda setting: list(numbers(setting.runs[0]).values()))
         ends = {id(twin): twin for setting in group for run in setting.runs if (twin := twins.get(id(run)))}
+        names = (run.config.get("name") or "" for setting in group for run in setting.runs)
+        stems = {re.sub(r"[-_ ]+[a-z]*=?\d[\d.e+-]*$", "", name) for name in names}  # without the strength at its end
+        own_name = stems.pop() if len(stems) == 1 else ""
         first = group[0].runs[0]
         chain = name_chain(first, {*words(first), *dividing})
-        curves.append(Curve(_own_name(group), chain, tuple(weakest_first), tuple(ends.values()), dividing))
+        curves.append(Curve(own_name, chain, tuple(weakest_first), tuple(ends.values()), dividing))
     return curves
 
 
 def _varying(settings: Sequence[Setting]) -> list[str]:
-    """The numbers in which settings differ."""
     seen = [numbers(setting.runs[0]) for setting in settings]
     keys = dict.fromkeys(key for own in seen for key in own)
     return [key for key in keys if len({own.get(key) for own in seen}) > 1]
-
-
-def _own_name(settings: Sequence[Setting]) -> str:
-    """The experiments' name without the strength at its end; empty if they do not agree on one."""
-    names = (run.config.get("name") or "" for setting in settings for run in setting.runs)
-    stems = {re.sub(r"[-_ ]+[a-z]*=?\d[\d.e+-]*$", "", name) for name in names}
-    return stems.pop() if len(stems) == 1 else ""
 
 
 def _named(curves: Sequence[Curve]) -> list[Curve]:
@@ -109,7 +104,7 @@ def _named(curves: Sequence[Curve]) -> list[Curve]:
 def _differing_words(curve: Curve, curves: Sequence[Curve]) -> str:
     """The links, with the words that differ from other curves of the same links."""
     run = curve.runs[0]
-    others = (words(other.runs[0]) for other in curves if list(links(other.runs[0])) == list(links(run)))
+    others = [words(other.runs[0]) for other in curves if list(links(other.runs[0])) == list(links(run))]
     return name_chain(run, {*differing(words(run), others), *curve.dividing})
 
 

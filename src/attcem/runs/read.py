@@ -15,20 +15,10 @@ class Runs(NamedTuple):
 
 
 def read_runs(paths: Iterable[str | Path]) -> Runs:
-    """Read every run in these folders, each once: a folder is a run, or holds runs at any depth."""
-    results, unread = [], []
-    for run in find_runs(paths):
-        try:
-            results.append(Result.load(run))
-        except (ValueError, OSError) as error:
-            unread.append(f"{run} cannot be read: {' '.join(str(error).split())}")
-    if not results:
-        raise ValueError("; ".join(unread))
-    return Runs(results, unread)
+    """Read every run in these folders, each once: a folder is a run, or holds runs at any depth.
 
-
-def find_runs(paths: Iterable[str | Path]) -> list[Path]:
-    """The folders of all runs, in order; a path without any is a mistake, and so is no path."""
+    A folder without any is a mistake, and so is no folder.
+    """
     runs: dict[Path, Path] = {}
     for folder in map(Path, paths):
         found = sorted(file.parent for file in folder.rglob("result.json"))
@@ -38,4 +28,12 @@ def find_runs(paths: Iterable[str | Path]) -> list[Path]:
         runs |= {run.resolve(): run for run in found}
     if not runs:
         raise ValueError("no folder given: make a run first, `attcem run experiments/<name>.yaml`")
-    return list(runs.values())
+    results, unread = [], []
+    for run in runs.values():
+        try:
+            results.append(Result.load(run))
+        except (ValueError, OSError) as error:
+            unread.append(f"{run} cannot be read: {' '.join(str(error).split())}")
+    if not results:
+        raise ValueError("; ".join(unread))
+    return Runs(results, unread)

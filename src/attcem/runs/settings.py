@@ -89,7 +89,7 @@ def settings_of(results: Iterable[Result]) -> list[Setting]:
 
 def _named(runs: Sequence[Result], others: Sequence[Result]) -> Setting:
     """A name of strengths, and of the options that differ from the same chain elsewhere."""
-    same_chain = (options(other) for other in others if list(links(other)) == list(links(runs[0])))
+    same_chain = [options(other) for other in others if list(links(other)) == list(links(runs[0]))]
     varying, strong = set(differing(options(runs[0]), same_chain)), strengths(runs[0])
     names = (name_setting(runs[0], shown) for shown in (strong | varying, varying - strong))
     return Setting(tuple(sorted(runs, key=lambda run: run.seed)), *names)
@@ -98,6 +98,6 @@ def _named(runs: Sequence[Result], others: Sequence[Result]) -> Setting:
 def _unlike_namesakes(setting: Setting, settings: Iterable[Setting]) -> Setting:
     """Add to a name that several settings share what differs between them."""
     ours = setting.surroundings
-    namesakes = (s.surroundings for s in settings if (s.name, s.place) == (setting.name, setting.place))
+    namesakes = [s.surroundings for s in settings if (s.name, s.place) == (setting.name, setting.place)]
     listed = ", ".join(f"{key}={show_value(key, ours[key])}" for key in differing(ours, namesakes))
     return replace(setting, name=f"{setting.name} ({listed})") if listed else setting

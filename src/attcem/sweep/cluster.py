@@ -19,7 +19,9 @@ class Cluster:
             raise ValueError("ray is not installed: pip install 'attcem[ray]', or use --engine local") from None
         self.ray = ray
         try:
-            knock(address)
+            host, _, port = (address or "").removeprefix("ray://").rpartition(":")
+            if port.isdigit():  # fails at once where nobody listens; Ray itself would try for minutes
+                socket.create_connection((host, int(port)), timeout=10).close()
             ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
         except (OSError, RuntimeError) as error:
             raise ValueError(
@@ -59,10 +61,3 @@ class Cluster:
         for task in self.busy:
             self.ray.cancel(task, force=True)
         self.ray.shutdown()
-
-
-def knock(address: str | None) -> None:
-    """Fail at once where nobody listens; Ray itself would try for minutes."""
-    host, _, port = (address or "").removeprefix("ray://").rpartition(":")
-    if port.isdigit():
-        socket.create_connection((host, int(port)), timeout=10).close()

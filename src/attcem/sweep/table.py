@@ -110,7 +110,6 @@ class Table:
 
 
 def reached(log: Path) -> str:
-    """How far a run is, by the last lines of its log."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, log.stat().st_size - 4096))
