@@ -175,16 +175,10 @@ def print_result(result: Result, folder: Path) -> None:
     tell(f"accuracy      {result.accuracy:.4f}")
     tell(f"worst MSE     {result.worst.mse:.5f}   (mean image {result.baselines['mean_image'].mse:.5f})")
     tell(f"worst PSNR    {result.worst.psnr:.2f} dB   SSIM {result.worst.ssim:.3f}")
-    tell(*(client_line(client) for client in result.clients))
+    for client in result.clients:
+        measured = ((client["accuracy"], 4), (client["worst"]["mse"], 5), (client["mean_image_mse"], 5))
+        accuracy, worst, mean = ("-" if value is None else f"{value:.{digits}f}" for value, digits in measured)
+        attacked = f"worst MSE {worst}   (mean image {mean})   {client['images']} images"
+        tell(f"client {client['client']:<6} accuracy {accuracy}   {attacked}")
     tell(f"result        {folder / 'result.json'}")
     tell(f"page          attcem report {folder} --out report.html")
-
-
-def client_line(client: dict[str, Any]) -> str:
-    """A client that was attacked; a dash where its classes were not."""
-    measured = ((client["accuracy"], 4), (client["worst"]["mse"], 5), (client["mean_image_mse"], 5))
-    accuracy, worst, mean = ("-" if value is None else f"{value:.{digits}f}" for value, digits in measured)
-    return (
-        f"client {client['client']:<6} accuracy {accuracy}   worst MSE {worst}   (mean image {mean})   "
-        f"{client['images']} images"
-    )

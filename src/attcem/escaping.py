@@ -28,8 +28,6 @@ IN_LATEX = str.maketrans(
         "ε": r"$\epsilon$",
     }
 )
-FORMULA = ("=", "+", "-", "@")
-"""How a cell begins that a spreadsheet would compute instead of showing it."""
 
 
 def in_terminal(text: str) -> str:
@@ -77,7 +75,7 @@ def in_csv(cell: Any) -> Any:
     if not isinstance(cell, str):
         return cell
     line = _one_line(cell)
-    return f"'{line}" if line.startswith(FORMULA) else line
+    return f"'{line}" if line.startswith(("=", "+", "-", "@")) else line
 
 
 def as_csv(records: Sequence[Mapping[str, Any]]) -> str:

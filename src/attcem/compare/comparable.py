@@ -9,13 +9,10 @@ from attcem.runs.config import differences, flattened, surroundings
 from attcem.runs.names import name_run, show_value
 from attcem.types import Result
 
-SAME = ("data", "model", "audit")
-"""Parts of a configuration that must agree, or the runs answer different questions."""
-
 
 def question(run: Result) -> dict[str, Any]:
     """What must agree: data, network, audit with the version of its suite, or the attacks of a suite without one."""
-    asked = {key: value for key, value in surroundings(run).items() if key.split(".")[0] in SAME}
+    asked = {key: value for key, value in surroundings(run).items() if key.split(".")[0] in ("data", "model", "audit")}
     return asked | ({} if run.suite else {"attacks": ", ".join(sorted(run.attacks))})
 
 

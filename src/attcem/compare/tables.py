@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -22,15 +22,14 @@ HEADINGS = "defence", "strengths", "seeds", "accuracies", "{}", "difference", "9
 
 def opening(comparison: Comparison) -> list[str]:
     """Flags first, then what is compared, where, and how to read it."""
-    metric, reference = comparison.metric, comparison.reference
-    score, at = metric.upper(), f"{comparison.accuracy:.4f}"
-    better = "lower" if METRICS[metric].higher_is_better else "higher"
+    score, at = comparison.metric.upper(), f"{comparison.accuracy:.4f}"
+    better = "lower" if METRICS[comparison.metric].higher_is_better else "higher"
     tests = sum(math.isfinite(row.p) for row in comparison.rows)
-    several = f"{tests} comparison{'s' * (tests != 1)}"
     lines = [
         *(f"flagged: {flag}" for flag in comparison.flags),
         f"worst-case {score} at accuracy {at}, {comparison.chosen}; {better} hides more",
-        f"difference from {reference} over the seeds that both have; p, Wilcoxon p: Holm-corrected for {several}",
+        f"difference from {comparison.reference} over the seeds that both have; "
+        f"p, Wilcoxon p: Holm-corrected for {tests} comparison{'s' * (tests != 1)}",
     ]
     if comparison.area_span:
         lines.append(f"area: mean {score} over the accuracies that all defences cover, {comparison.area_span}")
@@ -101,7 +100,6 @@ def as_csv(comparison: Comparison) -> str:
 
 
 def as_json(comparison: Comparison) -> str:
-    """Everything; what there is nothing to say about is null."""
     return json.dumps(_without_nan(asdict(comparison)), indent=1, ensure_ascii=False)
 
 
@@ -109,13 +107,7 @@ def _without_nan(tree: Any) -> Any:
     return map_numbers(tree, lambda value: None if math.isnan(value) else value)
 
 
-FORMATS: dict[str, Callable[[Comparison], str]] = {
-    "text": as_text,
-    "markdown": as_markdown,
-    "latex": as_latex,
-    "csv": as_csv,
-    "json": as_json,
-}
+FORMATS = {"text": as_text, "markdown": as_markdown, "latex": as_latex, "csv": as_csv, "json": as_json}
 
 
 def comparison_tables(results: Sequence[Result], *, draws: int = 10_000) -> list[Table]:
