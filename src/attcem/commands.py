@@ -84,7 +84,7 @@ def tune(options: Namespace) -> None:
 def audit(options: Namespace) -> None:
     """Attack a trained run and write its result."""
     from attcem.config import with_options
-    from attcem.experiment import audit_run, check_finished, read_experiment, restore_run
+    from attcem.experiment import audit_run, check_finished, load_run, read_experiment
     from attcem.workplace import working_in
 
     folder = Path(options.run)
@@ -93,7 +93,7 @@ def audit(options: Namespace) -> None:
     given = {name: value for name, value in asked.items() if value is not None}
     experiment = with_options(experiment, {"audit": with_options(experiment.audit, given)})
     with interruptible("finished attacks are kept: the same command goes on after them"), working_in(folder):
-        trained = restore_run(folder, experiment, device=options.device)
+        trained = load_run(folder, device=options.device, experiment=experiment)
         check_finished(folder)
         result = audit_run(folder, experiment, trained, jobs=options.jobs)
     print_result(result, folder)

@@ -150,25 +150,20 @@ def check_finished(folder: Path) -> None:
 
 
 def load_run(
-    folder: str | Path, model: Split | None = None, guard: Guard | Defence | None = None, *, device: str = "auto"
+    folder: str | Path,
+    model: Split | None = None,
+    guard: Guard | Defence | None = None,
+    *,
+    device: str = "auto",
+    experiment: Experiment | None = None,
 ) -> tuple[Split, Guard, Data]:
     """The network, defence and data of a run, as trained: `guard.release(model.encoder(x))` is what leaves the device.
 
     A network that was cut from your own module cannot be rebuilt from a file: pass it as `model`. Nor can a chain with
     a defence of your own: pass one made like the one that was trained as `guard`. Network and defence are put on
-    `device`, wherever they were trained; the images stay in memory.
+    `device`, wherever they were trained; the images stay in memory. `experiment` is that of the run, if it is known.
     """
-    return restore_run(Path(folder), read_experiment(folder), model, guard, device=device)
-
-
-def restore_run(
-    folder: Path,
-    experiment: Experiment,
-    model: Split | None = None,
-    guard: Guard | Defence | None = None,
-    *,
-    device: str,
-) -> tuple[Split, Guard, Data]:
+    folder, experiment = Path(folder), experiment or read_experiment(folder)
     where = find_device(device)
     state = read_state(folder / "checkpoint")
     if "best" not in state.files:

@@ -79,10 +79,10 @@ def help_out(folder: Path, config: AuditConfig, processes: int, device: str) -> 
 
     from attcem.assess import observe, take_part
     from attcem.assess.finished import Finished
-    from attcem.experiment import as_attacked, read_experiment, restore_run
+    from attcem.experiment import as_attacked, load_run, read_experiment
 
     experiment = read_experiment(folder)
-    model, guard, data = restore_run(folder, experiment, device=device)
+    model, guard, data = load_run(folder, device=device, experiment=experiment)
     data, _ = as_attacked(experiment, data)
     with torch.random.fork_rng():
         _, view, _ = observe(model, guard, data, config)

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from attcem.compare.comparable import check_comparable
-from attcem.compare.flags import summarise_flags
 from attcem.compare.reach import Span, areas, common_span, describe_reach, scores_at, span_of
-from attcem.compare.rows import Contrast, Row, notes, verdict
+from attcem.compare.rows import Contrast, Row, notes, summarise_flags, verdict
 from attcem.metrics import METRICS
 from attcem.metrics.stats import bootstrap_interval, holm, paired_bootstrap, wilcoxon_signed_rank
 from attcem.naming import look_up

@@ -44,6 +44,7 @@ class Curve:
         return found
 
     def name_at(self, setting: Setting) -> str:
+        """Its name at one strength."""
         own = numbers(setting.runs[0])
         return " ".join([self.name, *(with_symbol(key, own[key]) for key in _varying(self.settings) if key in own)])
 

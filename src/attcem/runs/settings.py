@@ -69,9 +69,11 @@ class Setting:
         return mean([recovered_share(run.worst, run) for run in self.runs])
 
     def baseline(self, name: str) -> float:
+        """MSE of a baseline."""
         return mean([run.baselines[name].mse for run in self.runs if name in run.baselines])
 
     def label(self, run: Result) -> str:
+        """The name of one of the runs."""
         return f"{self.name}, seed {run.seed}" if len(self.runs) > 1 else self.name
 
 

@@ -60,13 +60,7 @@ def do_sweep(
 
 
 def sweep(runs: Sequence[Run], out: Path, engine: Engine, table: Table, *, call: str = RUN) -> dict[str, Outcome]:
-    """Do all runs that have no result yet, and return the outcome of each; call it while the folder is locked.
-
-    read which runs are finished
-    while any is left:
-        start as many as there is room for
-        when one ends: keep its figures, or its cause; one whose process died is tried again, a few times
-    """
+    """Do all runs that have no result yet, and return the outcome of each; call it while the folder is locked."""
     settled = {run.name: found for run in runs if (found := finished(out / run.name))}
     table.begin(runs, settled, engine.slots)
     waiting = deque(Job(run.name, out / run.name, run.experiment, call) for run in runs if run.name not in settled)
