@@ -38,9 +38,8 @@ class Parser(argparse.ArgumentParser):
         if self.get_default("call") is not commands.run:
             return super().format_help()
         self.usage = "attcem run [FILE.yaml | PRESET | RUN-FOLDER] [options] [--key value ...]"
-        return (
-            f"{super().format_help()}\nAny setting below overrides the file's:\n\n{experiment_parser().format_help()}"
-        )
+        settings = experiment_parser().format_help()
+        return f"{super().format_help()}\nAny setting below overrides the file's:\n\n{settings}"
 
 
 def build_parser() -> Parser:

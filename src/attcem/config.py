@@ -145,11 +145,9 @@ class ClientsConfig:
     def __post_init__(self) -> None:
         attacker, last = self.attacker, self.count - 1
         require(self.count >= 1, f"clients.count must be at least 1, not {self.count}")
-        wide = 0.01 <= self.alpha < math.inf
+        wide, share = 0.01 <= self.alpha < math.inf, 0 < self.sampled <= 1
         require(wide, f"clients.alpha must be at least 0.01, not {self.alpha}: try 0.5, or 100 for clients alike")
-        require(
-            0 < self.sampled <= 1, f"clients.sampled must be a share above 0, at most 1, not {self.sampled}: try 0.5"
-        )
+        require(share, f"clients.sampled must be a share above 0, at most 1, not {self.sampled}: try 0.5")
         if attacker is not None:
             require(last > 0, "clients.attacker needs somebody to attack: give clients.count of 2 or more")
             require(0 <= attacker <= last, f"clients.attacker={attacker} is no client: give one from 0 to {last}")

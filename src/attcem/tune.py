@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
     from optuna.trial import FrozenTrial
 
+LOCK = ".turn.lock"
+"""One process at a time chooses: until a trial's folder is locked, it looks abandoned to others."""
+
 
 @dataclass(frozen=True)
 class Search:
@@ -68,7 +71,6 @@ def read_search(
 
 
 def check_value(base: Sequence[str], key: str, value: object) -> None:
-    """Raise on a value with which nothing can be run."""
     make_guard(parse_experiment([*base, f"--{key}={value}"]))
 
 
@@ -101,7 +103,7 @@ def tune(search: Search, out: Path, trials: int, *, seed: int = 0) -> Study:
     study = open_study(search, out, seed)
     while True:
         with contextlib.ExitStack() as stack:
-            with one_at_a_time(out):
+            with held(out / LOCK, wait=True):
                 requeue_abandoned(study, search, out)
                 begun = [t for t in study.trials if t.state.name in ("RUNNING", "COMPLETE") or "cause" in t.user_attrs]
                 if len(begun) >= trials:  # an abandoned one was queued again, and counts then
@@ -134,7 +136,7 @@ def open_study(search: Search, out: Path, seed: int) -> Study:
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     out.mkdir(parents=True, exist_ok=True)
-    with one_at_a_time(out):
+    with held(out / LOCK, wait=True):
         study = optuna.create_study(
             storage=JournalStorage(JournalFileBackend(str(out / "study.journal"))),
             study_name="attcem",
@@ -147,11 +149,6 @@ def open_study(search: Search, out: Path, seed: int) -> Study:
             raise ValueError(f"{out} holds another search ({study.user_attrs['search']}): choose another --out")
         study.set_user_attr("search", wanted)
     return study
-
-
-def one_at_a_time(out: Path) -> contextlib.AbstractContextManager[object]:
-    """One process at a time: between choosing a trial and locking its folder, it would look abandoned to others."""
-    return held(out / ".turn.lock", wait=True)
 
 
 def requeue_abandoned(study: Study, search: Search, out: Path) -> None:

@@ -86,7 +86,6 @@ def as_arguments(settings: Mapping[str, Any]) -> list[str]:
 
 
 def take_file(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
-    """The file that is named first or after --config, and the other arguments."""
     arguments = list(arguments)
     if arguments and not arguments[0].startswith("-"):
         return arguments[0], arguments[1:]

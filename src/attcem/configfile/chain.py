@@ -71,7 +71,6 @@ def typed_chain(chain: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def explain_unowned(name: str, links: Sequence[Link]) -> str:
-    """What is wrong with an option that no link has: another defence has it, or none."""
     others = [kind for kind in DEFENCES if name in option_types(kind)]
     if not others:
         known = {*DEFENCES, *(option for link in links for option in options_of(link.kind))}
@@ -89,7 +88,6 @@ def options_of(kind: str) -> dict[str, Any]:
 
 
 def typed_options(link: Link) -> Mapping[str, Any]:
-    """One link's options with their declared types, where these are known."""
     if link.kind not in DEFENCES:
         return link.options
     check_options(f"defence {link.name!r}", link.options, options_of(link.kind))

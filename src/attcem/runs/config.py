@@ -61,7 +61,6 @@ def differing(ours: Mapping[str, Any], others: Collection[Mapping[str, Any]]) ->
 
 
 def differences(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """Key → our value and theirs, where they differ."""
     return {key: (ours.get(key), theirs.get(key)) for key in {**ours, **theirs} if ours.get(key) != theirs.get(key)}
 
 

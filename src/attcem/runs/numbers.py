@@ -43,7 +43,6 @@ def spread(values: Sequence[float]) -> float:
 
 
 def plus_minus(values: Sequence[float], show: Show) -> str:
-    """The deviation as "± 0.1"; nothing for one value."""
     deviation = spread(values)
     return f"± {show(deviation)}" if is_number(deviation) else ""
 
@@ -53,7 +52,6 @@ def mean_and_spread(values: Sequence[float], show: Show) -> str:
 
 
 def map_numbers(tree: Any, change: Callable[[float], Any]) -> Any:
-    """Nested mappings and lists with every float changed."""
     if isinstance(tree, Mapping):
         return {key: map_numbers(inner, change) for key, inner in tree.items()}
     if isinstance(tree, list | tuple):

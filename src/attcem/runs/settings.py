@@ -36,7 +36,6 @@ class Setting:
 
     @property
     def suite(self) -> str:
-        """The version of the suite that attacked it."""
         return str(self.surroundings.get("audit.suite", ""))
 
     @property

@@ -15,12 +15,9 @@ BROKEN_FROM = 18.0
 
 def find_twins(runs: Sequence[Result]) -> list[Result | None]:
     """For each run the first among them that differs in nothing but having no defence; an undefended one has none."""
-    bare = {_all_but_the_defence(run): run for run in reversed(runs) if not links(run)}
-    return [bare.get(_all_but_the_defence(run)) if links(run) else None for run in runs]
-
-
-def _all_but_the_defence(run: Result) -> str:
-    return json.dumps([surroundings(run), run.seed], sort_keys=True, default=str)
+    rest = [json.dumps([surroundings(run), run.seed], sort_keys=True, default=str) for run in runs]
+    bare = dict(reversed([(key, run) for key, run in zip(rest, runs, strict=True) if not links(run)]))
+    return [bare.get(key) if links(run) else None for key, run in zip(rest, runs, strict=True)]
 
 
 def most_alike(setting: Setting, undefended: Sequence[Setting]) -> Setting | None:

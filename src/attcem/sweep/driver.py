@@ -38,7 +38,6 @@ class Engine(Protocol):
 def do_sweep(
     runs: Sequence[Run], out: Path, *, engine: str, jobs: int | None, address: str | None, resume: bool
 ) -> None:
-    """Do what is missing in a folder; raise if any run failed."""
     with only_one(out / LOCK, "a sweep is at work", "wait for it, or choose another --out"):
         begun = [run.name for run in runs if (out / run.name).exists()]
         if begun and not resume:
@@ -76,12 +75,12 @@ def sweep(runs: Sequence[Run], out: Path, engine: Engine, table: Table, *, call:
                 running += 1
             for job, outcome in engine.wait(0.5):
                 running -= 1
-                if outcome.died and attempts[job.name] < ATTEMPTS:
+                again = outcome.died and attempts[job.name] < ATTEMPTS
+                table.ended(job.name, outcome, again=again)
+                if again:
                     waiting.appendleft(job)
-                    table.died(job.name, outcome)
-                    continue
-                settled[job.name] = outcome
-                table.ended(job.name, outcome)
+                else:
+                    settled[job.name] = outcome
             table.show()
     finally:
         engine.close()

@@ -76,7 +76,6 @@ def base_arguments(base: Any, path: Path, presets: Mapping[str, Path]) -> list[s
 
 
 def checked_seeds(seeds: Any, path: Path) -> list[int]:
-    """Seeds that are numbers, each named once; none if the file and the command line name none."""
     if seeds is None:
         return []
     if not isinstance(seeds, list) or not seeds or not all(type(seed) is int and seed >= 0 for seed in seeds):
@@ -108,8 +107,7 @@ def points(settings: Mapping[str, Any], path: Path) -> Iterator[dict[str, Any]]:
         if values == []:
             raise UsageError(f"{path}: {key} has no values: give some, or leave it out")
     choices = [values if isinstance(values, list) else [values] for values in settings.values()]
-    for chosen in itertools.product(*choices):
-        yield dict(zip(settings, chosen, strict=True))
+    yield from (dict(zip(settings, chosen, strict=True)) for chosen in itertools.product(*choices))
 
 
 def labels(every: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -10,8 +10,8 @@ import time
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TextIO
 
 from attcem.config import Experiment
@@ -49,8 +49,7 @@ def perform(job: Job) -> Outcome:
         with working_in(job.folder, wait=True), printing_into(job.folder / LOG):
             with contextlib.suppress(OSError):  # only Linux can reset the peak memory, which is then this run's alone
                 Path("/proc/self/clear_refs").write_text("5")
-            module, _, function = job.call.partition(":")
-            result, _ = getattr(import_module(module), function)(job.experiment, job.folder, resume=True, jobs=1)
+            result, _ = resolve_name(job.call)(job.experiment, job.folder, resume=True, jobs=1)
             shutil.rmtree(job.folder / "audit", ignore_errors=True)  # killed between its result and its last step
             return Outcome(float(result.accuracy), float(result.worst.mse))
     except Exception as error:

@@ -44,18 +44,17 @@ class Table:
         again = f" again, attempt {attempt}" if attempt > 1 else ""
         self.line(f"{name}: started{again} ({self.labels[name]})")
 
-    def died(self, name: str, outcome: Outcome) -> None:
-        self.running.pop(name)
-        self.line(f"{name}: {outcome.cause}; it will go on from its last epoch or attack")
-
-    def ended(self, name: str, outcome: Outcome) -> None:
+    def ended(self, name: str, outcome: Outcome, *, again: bool = False) -> None:
         seconds = time.monotonic() - self.running.pop(name)
-        self.outcomes[name] = outcome
-        if outcome.cause is not None:
-            self.line(f"{name}: FAILED, {outcome.cause}; see {self.out / name / LOG}")
+        if again:
+            self.line(f"{name}: {outcome.cause}; it will go on from its last epoch or attack")
             return
-        self.spent.append(seconds)
-        self.line(f"{name}: {figures(outcome.accuracy, outcome.mse)} after {seconds:.0f} s; {self.summary()}")
+        self.outcomes[name] = outcome
+        if outcome.cause is None:
+            self.spent.append(seconds)
+            self.line(f"{name}: {figures(outcome.accuracy, outcome.mse)} after {seconds:.0f} s; {self.summary()}")
+        else:
+            self.line(f"{name}: FAILED, {outcome.cause}; see {self.out / name / LOG}")
 
     def line(self, text: str) -> None:
         """A line for a log; on a terminal the table tells it."""
