@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from attcem import train as training
 from attcem.assess import audit, forget
 from attcem.assess.clients import by_client, client_flags
 from attcem.config import Experiment
@@ -17,21 +18,6 @@ from attcem.folders import RESULT, STATE, check_folder, read_experiment, run_fol
 from attcem.models import Split, build_split, check_weights
 from attcem.parts import client_images, load, make_guard, make_model, settings_with_draw
 from attcem.side_by_side import side_by_side
-from attcem.train import (
-    best_of,
-    fit,
-    fit_clients,
-    is_first,
-    leave_team,
-    read_state,
-    read_tensors,
-    refuse_other_draw,
-    refuse_processes,
-    restore_guards,
-    team_size,
-    under,
-    unpack_modules,
-)
 from attcem.types import Images, Result
 from attcem.workplace import working_in
 
@@ -55,7 +41,7 @@ def run(
     """
     if not isinstance(experiment, Experiment):
         raise ValueError(f"run takes an attcem.Experiment, not a {type(experiment).__name__}: see docs/guide.md")
-    if guard is not None or team_size() > 1:
+    if guard is not None or training.team_size() > 1:
         jobs = 1
     if guard is None:
         guard = make_guard(experiment)
@@ -63,19 +49,19 @@ def run(
         guard = Guard.of(guard)
         experiment = replace(experiment, defence=describe(guard))
     folder = Path(out) if out is not None else Path("runs") / run_folder(experiment)
-    if is_first():
+    if training.is_first():
         check_folder(folder, experiment, resume)
     if (folder / RESULT).exists():
-        leave_team()
+        training.leave_team()
         return Result.load(folder), folder
     if not (folder / STATE).exists():
         for start in (experiment.train.start_from, *(getattr(link, "start_from", None) for link in guard.links)):
             if start:
-                best_of(start)  # raises if there is no such run, before any work
-    with working_in(folder) if is_first() else nullcontext():
+                training.best_of(start)  # raises if there is no such run, before any work
+    with working_in(folder) if training.is_first() else nullcontext():
         data = load(experiment)
         model = train(experiment, guard, data, folder, resume=resume, progress=progress)
-        leave_team()
+        training.leave_team()
         return audit_run(folder, experiment, (model, guard, data), jobs=jobs, progress=progress), folder
 
 
@@ -84,14 +70,14 @@ def train(experiment: Experiment, guard: Guard, data: Data, folder: Path, *, res
     find_device(experiment.train.device)  # a wrong device is an error before anything is written
     clients = client_images(experiment, data)
     if clients:
-        refuse_processes()
+        training.refuse_processes()
     model = make_model(experiment, data)
     options: dict[str, Any] = {"seed": experiment.seed, "out": folder, "resume": resume, "progress": progress}
-    with written_settings(folder, experiment) if is_first() else nullcontext():
+    with written_settings(folder, experiment) if training.is_first() else nullcontext():
         if clients:
-            fit_clients(model, guard, data, experiment.clients, experiment.train, **options)
+            training.fit_clients(model, guard, data, experiment.clients, experiment.train, **options)
         else:
-            fit(model, guard, data, experiment.train, **options)
+            training.fit(model, guard, data, experiment.train, **options)
     return model
 
 
@@ -141,7 +127,7 @@ def as_attacked(experiment: Experiment, data: Data) -> tuple[Data, list[Images]]
 
 def check_finished(folder: Path) -> None:
     """Raise on a run whose training was interrupted: with a result beside it, it would never be resumed."""
-    state = read_state(folder / "checkpoint")
+    state = training.read_state(folder / "checkpoint")
     if not state.finished:
         raise ValueError(
             f"{folder} is trained for {state.epoch} of {state.config.get('epochs')} epochs: type "
@@ -165,17 +151,17 @@ def load_run(
     """
     folder, experiment = Path(folder), experiment or read_experiment(folder)
     where = find_device(device)
-    state = read_state(folder / "checkpoint")
+    state = training.read_state(folder / "checkpoint")
     if "best" not in state.files:
         raise ValueError(f"{folder} has no validated epoch yet: continue it with `attcem run {folder} --resume`")
-    tensors, data = read_tensors(folder / "checkpoint", state, "best"), load(experiment)
-    refuse_other_draw(state, data.draw.get("sha256", ""), folder)
+    tensors, data = training.read_tensors(folder / "checkpoint", state, "best"), load(experiment)
+    training.refuse_other_draw(state, data.draw.get("sha256", ""), folder)
     if model is None:
         if state.spec is None:
             raise ValueError(f"{folder} was trained on a module of your own: pass load_run(..., model=your split)")
         if (state.spec["shape"], state.spec["classes"]) != (list(data.validation.shape), data.classes):
             raise ValueError(f"{folder} was trained on other data than its config.yaml names: restore both from a copy")
-        check_weights(state.spec, under(tensors, "model."))
+        check_weights(state.spec, training.under(tensors, "model."))
         model = build_split(state.spec)
     if guard is None:
         guard = make_guard(experiment)
@@ -184,7 +170,7 @@ def load_run(
         guard = Guard.of(guard)
     guard.setup(latent=model.latent_shape, classes=model.classes, sigma=guard.sigma)
     guard.attach(model.encoder)
-    unpack_modules({"model": model, "guard": guard}, tensors)
+    training.unpack_modules({"model": model, "guard": guard}, tensors)
     model.record = state.record
     return model.to(where).eval(), guard.to(where).eval(), data
 
@@ -192,10 +178,10 @@ def load_run(
 def load_clients(folder: str | Path, model: Split, guard: Guard) -> list[Guard]:
     """Every client's own guard of a run with clients, as trained; `model` and `guard` are what `load_run` gives."""
     folder = Path(folder)
-    experiment, state = read_experiment(folder), read_state(folder / "checkpoint")
+    experiment, state = read_experiment(folder), training.read_state(folder / "checkpoint")
     if experiment.clients.count == 1:
         raise ValueError(f"{folder} was trained by one client: use load_run")
     guards = [copy.deepcopy(guard) for _ in range(experiment.clients.count)]
-    restore_guards(guards, guard, read_tensors(folder / "checkpoint", state, "best"))
+    training.restore_guards(guards, guard, training.read_tensors(folder / "checkpoint", state, "best"))
     where = next(model.parameters()).device
     return [own.to(where).eval() for own in guards]
