@@ -100,10 +100,7 @@ def validate(experiment: Experiment, folder: Path) -> Result:
 def audit_run(
     folder: Path, experiment: Experiment, trained: tuple[Split, Guard, Data], *, jobs: int | None, progress: bool = True
 ) -> Result:
-    """Attack what was trained in a run's folder and write its result; an interrupted audit keeps finished attacks.
-
-    First `jobs` processes attack at the same time (default: as many as pay); this process then judges what they found.
-    """
+    """Let `jobs` processes attack what was trained in a run's folder, judge what they found, and write the result."""
     model, guard, data = trained
     where = str(next(model.parameters()).device)
     side_by_side(folder, experiment.audit, jobs, device=where, progress=progress)

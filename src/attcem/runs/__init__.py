@@ -20,10 +20,7 @@ class Runs(NamedTuple):
 
 
 def read_runs(paths: Iterable[str | Path]) -> Runs:
-    """Read every run in these folders, each once: a folder is a run, or holds runs at any depth.
-
-    A folder without any is a mistake, and so is no folder.
-    """
+    """Read every run in these folders, each once: a folder is a run, or holds at least one, at any depth."""
     runs: dict[Path, Path] = {}
     for folder in map(Path, paths):
         found = sorted(file.parent for file in folder.rglob("result.json"))

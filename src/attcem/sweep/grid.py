@@ -33,10 +33,7 @@ def read_sweep(
     overrides: Sequence[str] = (),
     device: str | None = None,
 ) -> list[Run]:
-    """The runs that a file describes, in its order; `overrides` are `--key value` for the base.
-
-    They are made on `device`; where the file says, if none is given.
-    """
+    """The runs that a file describes, in order, on `device` if given; `overrides` are `--key value` for the base."""
     sweep = read_yaml(path)
     for key in sweep:
         if key not in KEYS:

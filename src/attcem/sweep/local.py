@@ -1,7 +1,4 @@
-"""Runs on this machine: worker processes that each do one run after the other, and are replaced when they die.
-
-`python -m attcem.sweep.local FD` is such a process: it does the jobs that come through a pipe.
-"""
+"""Runs on this machine, by worker processes that are replaced when they die: `python -m attcem.sweep.local FD`."""
 
 import faulthandler
 import os
