@@ -17,9 +17,8 @@ def find_device(device: str | torch.device) -> torch.device:
         where = torch.device(device)
         torch.zeros(1, dtype=torch.float64, device=where).item()
     except (RuntimeError, AssertionError, TypeError) as error:
-        raise ValueError(
-            f"device {str(device)!r} cannot be used here ({str(error).splitlines()[0]}): try auto or cpu"
-        ) from None
+        why = str(error).splitlines()[0]
+        raise ValueError(f"device {str(device)!r} cannot be used here ({why}): try auto or cpu") from None
     return where
 
 

@@ -126,10 +126,8 @@ def check_finished(folder: Path) -> None:
     """Raise on a run whose training was interrupted: with a result beside it, it would never be resumed."""
     state = training.read_state(folder / "checkpoint")
     if not state.finished:
-        raise ValueError(
-            f"{folder} is trained for {state.epoch} of {state.config.get('epochs')} epochs: type "
-            f"`attcem run {folder} --resume` first"
-        )
+        trained = f"{state.epoch} of {state.config.get('epochs')} epochs"
+        raise ValueError(f"{folder} is trained for {trained}: type `attcem run {folder} --resume` first")
 
 
 def load_run(
