@@ -28,7 +28,6 @@ def span_of(curve: Curve) -> Span:
 
 
 def describe_reach(curve: Curve) -> str:
-    """A curve's span, or why it has none."""
     span = span_of(curve)
     if span.low <= span.high:
         return str(span) if span.low < span.high else f"only {span}"

@@ -103,7 +103,6 @@ def _named(curves: Sequence[Curve]) -> list[Curve]:
 
 
 def _differing_words(curve: Curve, curves: Sequence[Curve]) -> str:
-    """The links, with the words that differ from other curves of the same links."""
     run = curve.runs[0]
     others = [words(other.runs[0]) for other in curves if list(links(other.runs[0])) == list(links(run))]
     return name_chain(run, {*differing(words(run), others), *curve.dividing})

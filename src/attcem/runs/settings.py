@@ -12,7 +12,6 @@ from attcem.runs.numbers import mean
 from attcem.types import Result
 
 Place = tuple[str, str]
-"""Data set and backbone."""
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,6 @@ class Table:
         return ", ".join(parts)
 
     def best(self) -> tuple[str, Outcome] | None:
-        """The run that hides most among those near the highest accuracy."""
         done = [(name, outcome) for name, outcome in self.outcomes.items() if outcome.cause is None]
         top = max((outcome.accuracy for _, outcome in done), default=0.0)
         near = [(name, outcome) for name, outcome in done if outcome.accuracy >= top - NEAR]
