@@ -34,7 +34,6 @@ _HOMES = {
     "attcem.train": ["evaluate", "fit"],
     "attcem.types": ["Batch", "Images", "Result", "View"],
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "ATTACKS",
@@ -68,9 +67,10 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used, so that `attcem --help` needs no torch."""
-    if name not in _HOME_OF:
-        raise AttributeError(f"module 'attcem' has no attribute {name!r}")
-    return getattr(import_module(_HOME_OF[name]), name)
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(home), name)
+    raise AttributeError(f"module 'attcem' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -1,7 +1,5 @@
 """The command line: parses, calls, and turns errors into a line and an exit code. Help needs no torch."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Callable, Sequence
@@ -37,17 +35,14 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(explain(message, list(self._option_string_actions)))
 
     def format_help(self) -> str:
-        """The help, which for `run` lists every setting as well."""
         if self.get_default("call") is not commands.run:
             return super().format_help()
         self.usage = "attcem run [FILE.yaml | PRESET | RUN-FOLDER] [options] [--key value ...]"
-        return (
-            f"{super().format_help()}\nAny setting below overrides the file's:\n\n{experiment_parser().format_help()}"
-        )
+        settings = experiment_parser().format_help()
+        return f"{super().format_help()}\nAny setting below overrides the file's:\n\n{settings}"
 
 
 def build_parser() -> Parser:
-    """All commands and their options."""
     parser = Parser(prog="attcem", description=ABOUT, allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"attcem {__version__}")
     known = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
@@ -79,12 +74,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return 2
             options.settings = rest
             options.call(options)
-    except UsageError as error:
-        tell(f"attcem: {error}", file=sys.stderr)
-        return 2
     except (ValueError, OSError) as error:
         tell(f"attcem: {error}", file=sys.stderr)
-        return 1
+        return 2 if isinstance(error, UsageError) else 1
     except KeyboardInterrupt as interrupt:
         tell("", f"attcem: interrupted{': ' if interrupt.args else ''}{' '.join(interrupt.args)}", file=sys.stderr)
         return 1

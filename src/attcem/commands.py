@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attcem.configfile import UsageError, parse_experiment
-from attcem.listing import find_file, preset_paths, print_list, sweep_paths, yaml_paths
+from attcem.listing import LISTS, find_file, preset_paths, sweep_paths, yaml_paths
 from attcem.terminal import interruptible, tell
 
 if TYPE_CHECKING:
@@ -26,7 +26,12 @@ def demo(options: Namespace) -> None:
 
 def show_list(options: Namespace) -> None:
     """What can be named in a configuration."""
-    print_list(options.list)
+    for title in [options.list] if options.list else LISTS:
+        entries = LISTS[title]()
+        if not options.list:
+            tell("", title)
+        width = max(map(len, entries), default=0)
+        tell(*(f"  {name:<{width}}  {text}" for name, text in entries.items()))
 
 
 def run(options: Namespace) -> None:
@@ -64,7 +69,8 @@ def sweep(options: Namespace) -> None:
 
 def tune(options: Namespace) -> None:
     """Search for settings that keep accuracy and hide most, judged on validation images only."""
-    from attcem.tune import best_trials, figures, read_search, tune
+    from attcem.sweep.table import figures
+    from attcem.tune import best_trials, read_search, tune
 
     base = [str(find_file(options.base, preset_paths())), *options.settings]
     search = read_search(base, options.range, options.log_range, options.choice, options.device)
@@ -72,13 +78,13 @@ def tune(options: Namespace) -> None:
     with interruptible("finished trials and epochs are kept: the same command goes on"):
         study = tune(search, out, options.trials, seed=options.seed)
     for trial in best_trials(study, options.at_accuracy):
-        tell(f"{figures(*trial.values)}   {search.command(trial.params)}")
+        tell(f"validation {figures(*trial.values)}   {search.command(trial.params)}")
 
 
 def audit(options: Namespace) -> None:
     """Attack a trained run and write its result."""
     from attcem.config import with_options
-    from attcem.experiment import audit_run, check_finished, read_experiment, restore_run
+    from attcem.experiment import audit_run, check_finished, load_run, read_experiment
     from attcem.workplace import working_in
 
     folder = Path(options.run)
@@ -87,7 +93,7 @@ def audit(options: Namespace) -> None:
     given = {name: value for name, value in asked.items() if value is not None}
     experiment = with_options(experiment, {"audit": with_options(experiment.audit, given)})
     with interruptible("finished attacks are kept: the same command goes on after them"), working_in(folder):
-        trained = restore_run(folder, experiment, device=options.device)
+        trained = load_run(folder, device=options.device, experiment=experiment)
         check_finished(folder)
         result = audit_run(folder, experiment, trained, jobs=options.jobs)
     print_result(result, folder)
@@ -149,7 +155,6 @@ def get(options: Namespace) -> None:
 
 
 def chosen(options: Namespace, *names: str) -> dict[str, Any]:
-    """Some of the options by their names."""
     return {name: getattr(options, name) for name in names}
 
 
@@ -166,21 +171,14 @@ def readable_runs(paths: Sequence[str]) -> Iterator[list[Result]]:
 
 
 def print_result(result: Result, folder: Path) -> None:
-    """The numbers that matter, next to the free attack's."""
     tell(*(f"flag: {flag}" for flag in result.flags))
     tell(f"accuracy      {result.accuracy:.4f}")
     tell(f"worst MSE     {result.worst.mse:.5f}   (mean image {result.baselines['mean_image'].mse:.5f})")
     tell(f"worst PSNR    {result.worst.psnr:.2f} dB   SSIM {result.worst.ssim:.3f}")
-    tell(*(client_line(client) for client in result.clients))
+    for client in result.clients:
+        measured = ((client["accuracy"], 4), (client["worst"]["mse"], 5), (client["mean_image_mse"], 5))
+        accuracy, worst, mean = ("-" if value is None else f"{value:.{digits}f}" for value, digits in measured)
+        attacked = f"worst MSE {worst}   (mean image {mean})   {client['images']} images"
+        tell(f"client {client['client']:<6} accuracy {accuracy}   {attacked}")
     tell(f"result        {folder / 'result.json'}")
     tell(f"page          attcem report {folder} --out report.html")
-
-
-def client_line(client: dict[str, Any]) -> str:
-    """A client that was attacked; a dash where its classes were not."""
-    measured = ((client["accuracy"], 4), (client["worst"]["mse"], 5), (client["mean_image_mse"], 5))
-    accuracy, worst, mean = ("-" if value is None else f"{value:.{digits}f}" for value, digits in measured)
-    return (
-        f"client {client['client']:<6} accuracy {accuracy}   worst MSE {worst}   (mean image {mean})   "
-        f"{client['images']} images"
-    )

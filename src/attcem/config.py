@@ -1,11 +1,9 @@
 """What can be set, with types and defaults; nothing here needs torch, so that help is instant."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 from attcem.links import as_chain
 from attcem.naming import check_name, check_options
@@ -147,11 +145,9 @@ class ClientsConfig:
     def __post_init__(self) -> None:
         attacker, last = self.attacker, self.count - 1
         require(self.count >= 1, f"clients.count must be at least 1, not {self.count}")
-        wide = 0.01 <= self.alpha < math.inf
+        wide, share = 0.01 <= self.alpha < math.inf, 0 < self.sampled <= 1
         require(wide, f"clients.alpha must be at least 0.01, not {self.alpha}: try 0.5, or 100 for clients alike")
-        require(
-            0 < self.sampled <= 1, f"clients.sampled must be a share above 0, at most 1, not {self.sampled}: try 0.5"
-        )
+        require(share, f"clients.sampled must be a share above 0, at most 1, not {self.sampled}: try 0.5")
         if attacker is not None:
             require(last > 0, "clients.attacker needs somebody to attack: give clients.count of 2 or more")
             require(0 <= attacker <= last, f"clients.attacker={attacker} is no client: give one from 0 to {last}")
@@ -201,7 +197,7 @@ class Experiment:
             check_name(self.name)
         object.__setattr__(self, "defence", as_chain(self.defence))
 
-    def on(self, device: str | None) -> Experiment:
+    def on(self, device: str | None) -> Self:
         """The same experiment in another place; where it says itself, if none is given."""
         return self if device is None else dataclasses.replace(self, train=with_options(self.train, {"device": device}))
 
@@ -229,7 +225,6 @@ def nested(written: dict[str, Any] | str) -> dict[str, Any]:
 
 
 def require(holds: bool, otherwise: str) -> None:
-    """Raise a ValueError with this message where a condition does not hold."""
     if not holds:
         raise ValueError(otherwise)
 

@@ -1,7 +1,5 @@
 """The processor's cores, shared out among processes so that their threads do not fight, and how a process ended."""
 
-from __future__ import annotations
-
 import os
 import signal
 
@@ -9,7 +7,6 @@ THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
 def cores() -> int:
-    """Cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

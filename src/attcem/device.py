@@ -1,7 +1,5 @@
 """Where the work is done and in which precision, and how much memory it took there."""
 
-from __future__ import annotations
-
 import re
 import resource
 import sys
@@ -19,9 +17,8 @@ def find_device(device: str | torch.device) -> torch.device:
         where = torch.device(device)
         torch.zeros(1, dtype=torch.float64, device=where).item()
     except (RuntimeError, AssertionError, TypeError) as error:
-        raise ValueError(
-            f"device {str(device)!r} cannot be used here ({str(error).splitlines()[0]}): try auto or cpu"
-        ) from None
+        why = str(error).splitlines()[0]
+        raise ValueError(f"device {str(device)!r} cannot be used here ({why}): try auto or cpu") from None
     return where
 
 
@@ -35,7 +32,6 @@ def number_format(precision: str, where: torch.device) -> tuple[torch.dtype, Abs
 
 
 def peak_megabytes(device: torch.device) -> float:
-    """Peak memory of the accelerator, or of the process on a CPU."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device) / 2**20
     status = Path("/proc/self/status")

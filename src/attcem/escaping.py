@@ -1,7 +1,5 @@
 """Text from results, such as the name of a defence or a class, as a terminal, Markdown, LaTeX or CSV shows it."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -9,29 +7,27 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-IN_MARKDOWN = {letter: f"\\{letter}" for letter in "\\`*_[~$"} | {
-    "&": "&amp;",
-    "<": "&lt;",
-    ">": "&gt;",
-    "|": "&#124;",
-}
-IN_LATEX = {letter: f"\\{letter}" for letter in "#$%&_{}"} | {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": "$<$",
-    ">": "$>$",
-    "|": r"\textbar{}",
-    "[": "{[}",  # right after a line's end, a bracket would be read as a distance
-    "−": "$-$",
-    "±": r"$\pm$",
-    "–": "--",
-    "σ": r"$\sigma$",
-    "λ": r"$\lambda$",
-    "ε": r"$\epsilon$",
-}
-FORMULA = ("=", "+", "-", "@")
-"""How a cell begins that a spreadsheet would compute instead of showing it."""
+IN_MARKDOWN = str.maketrans(
+    {letter: f"\\{letter}" for letter in "\\`*_[~$"} | {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;"}
+)
+IN_LATEX = str.maketrans(
+    {letter: f"\\{letter}" for letter in "#$%&_{}"}
+    | {
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": "$<$",
+        ">": "$>$",
+        "|": r"\textbar{}",
+        "[": "{[}",  # right after a line's end, a bracket would be read as a distance
+        "−": "$-$",
+        "±": r"$\pm$",
+        "–": "--",
+        "σ": r"$\sigma$",
+        "λ": r"$\lambda$",
+        "ε": r"$\epsilon$",
+    }
+)
 
 
 def in_terminal(text: str) -> str:
@@ -40,16 +36,12 @@ def in_terminal(text: str) -> str:
     >>> print(in_terminal("a\n\x1b[2J名字"))
     a\n\u001b[2J名字
     """
-    return "".join(letter if _is_seen(letter) else _written_out(letter) for letter in text)
-
-
-def _is_seen(letter: str) -> bool:
-    kind = unicodedata.category(letter)
-    return kind[0] != "C" and kind not in ("Zl", "Zp")
-
-
-def _written_out(letter: str) -> str:
-    return json.dumps(letter)[1:-1].replace("\x7f", r"\u007f")  # as JSON does, so that JSON stays JSON
+    return "".join(
+        letter
+        if letter.isprintable() or unicodedata.category(letter) == "Zs"  # a space of any width
+        else json.dumps(letter)[1:-1].replace("\x7f", r"\u007f")  # as JSON does, so that JSON stays JSON
+        for letter in text
+    )
 
 
 def in_markdown(text: str) -> str:
@@ -58,7 +50,7 @@ def in_markdown(text: str) -> str:
     >>> print(in_markdown("a_b|<b>[c](d)"))
     a\_b&#124;&lt;b&gt;\[c](d)
     """
-    return _replaced(text, IN_MARKDOWN)
+    return _one_line(text).translate(IN_MARKDOWN)
 
 
 def in_latex(text: str) -> str:
@@ -67,11 +59,7 @@ def in_latex(text: str) -> str:
     >>> print(in_latex("a_b & 5 %: −1 ± 2"))
     a\_b \& 5 \%: $-$1 $\pm$ 2
     """
-    return _replaced(text, IN_LATEX)
-
-
-def _replaced(text: str, letters: Mapping[str, str]) -> str:
-    return "".join(letters.get(letter, letter) for letter in _one_line(text))
+    return _one_line(text).translate(IN_LATEX)
 
 
 def _one_line(text: str) -> str:
@@ -87,7 +75,7 @@ def in_csv(cell: Any) -> Any:
     if not isinstance(cell, str):
         return cell
     line = _one_line(cell)
-    return f"'{line}" if line.startswith(FORMULA) else line
+    return f"'{line}" if line.startswith(("=", "+", "-", "@")) else line
 
 
 def as_csv(records: Sequence[Mapping[str, Any]]) -> str:

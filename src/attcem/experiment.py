@@ -1,13 +1,12 @@
 """An experiment from its typed configuration to its result: data, split, train, attack, score."""
 
-from __future__ import annotations
-
 import copy
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from attcem import train as training
 from attcem.assess import audit, forget
 from attcem.assess.clients import by_client, client_flags
 from attcem.config import Experiment
@@ -19,21 +18,6 @@ from attcem.folders import RESULT, STATE, check_folder, read_experiment, run_fol
 from attcem.models import Split, build_split, check_weights
 from attcem.parts import client_images, load, make_guard, make_model, settings_with_draw
 from attcem.side_by_side import side_by_side
-from attcem.train import (
-    best_of,
-    fit,
-    fit_clients,
-    is_first,
-    leave_team,
-    read_state,
-    read_tensors,
-    refuse_other_draw,
-    refuse_processes,
-    restore_guards,
-    team_size,
-    under,
-    unpack_modules,
-)
 from attcem.types import Images, Result
 from attcem.workplace import working_in
 
@@ -57,7 +41,7 @@ def run(
     """
     if not isinstance(experiment, Experiment):
         raise ValueError(f"run takes an attcem.Experiment, not a {type(experiment).__name__}: see docs/guide.md")
-    if guard is not None or team_size() > 1:
+    if guard is not None or training.team_size() > 1:
         jobs = 1
     if guard is None:
         guard = make_guard(experiment)
@@ -65,25 +49,20 @@ def run(
         guard = Guard.of(guard)
         experiment = replace(experiment, defence=describe(guard))
     folder = Path(out) if out is not None else Path("runs") / run_folder(experiment)
-    if is_first():
+    if training.is_first():
         check_folder(folder, experiment, resume)
     if (folder / RESULT).exists():
-        leave_team()
+        training.leave_team()
         return Result.load(folder), folder
     if not (folder / STATE).exists():
-        check_starts(experiment, guard)
-    with working_in(folder) if is_first() else nullcontext():
+        for start in (experiment.train.start_from, *(getattr(link, "start_from", None) for link in guard.links)):
+            if start:
+                training.best_of(start)  # raises if there is no such run, before any work
+    with working_in(folder) if training.is_first() else nullcontext():
         data = load(experiment)
         model = train(experiment, guard, data, folder, resume=resume, progress=progress)
-        leave_team()
+        training.leave_team()
         return audit_run(folder, experiment, (model, guard, data), jobs=jobs, progress=progress), folder
-
-
-def check_starts(experiment: Experiment, guard: Guard) -> None:
-    """Raise if a run to start from does not exist, before any work."""
-    for other in (experiment.train.start_from, *(getattr(link, "start_from", None) for link in guard.links)):
-        if other:
-            best_of(other)
 
 
 def train(experiment: Experiment, guard: Guard, data: Data, folder: Path, *, resume: bool, progress: bool) -> Split:
@@ -91,18 +70,18 @@ def train(experiment: Experiment, guard: Guard, data: Data, folder: Path, *, res
     find_device(experiment.train.device)  # a wrong device is an error before anything is written
     clients = client_images(experiment, data)
     if clients:
-        refuse_processes()
+        training.refuse_processes()
     model = make_model(experiment, data)
     options: dict[str, Any] = {"seed": experiment.seed, "out": folder, "resume": resume, "progress": progress}
-    with written_settings(folder, experiment) if is_first() else nullcontext():
+    with written_settings(folder, experiment) if training.is_first() else nullcontext():
         if clients:
-            fit_clients(model, guard, data, experiment.clients, experiment.train, **options)
+            training.fit_clients(model, guard, data, experiment.clients, experiment.train, **options)
         else:
-            fit(model, guard, data, experiment.train, **options)
+            training.fit(model, guard, data, experiment.train, **options)
     return model
 
 
-def validate(experiment: Experiment, folder: Path, *, progress: bool = True) -> Result:
+def validate(experiment: Experiment, folder: Path) -> Result:
     """Train, then attack VALIDATION images instead of test images: settings may be chosen by these figures.
 
     No test image is used and no result.json is written, so these figures cannot be mistaken for test results.
@@ -111,7 +90,7 @@ def validate(experiment: Experiment, folder: Path, *, progress: bool = True) -> 
         raise ValueError("validation images belong to no client: tune with clients.count 1")
     guard, data = make_guard(experiment), load(experiment)
     data = replace(data, test=data.validation)
-    model = train(experiment, guard, data, folder, resume=True, progress=progress)
+    model = train(experiment, guard, data, folder, resume=True, progress=True)
     config = settings_with_draw(experiment, data)
     result = audit(model, guard, data, experiment.audit, experiment=config, keep=folder / "audit", progress=False)
     forget(folder / "audit")
@@ -119,17 +98,9 @@ def validate(experiment: Experiment, folder: Path, *, progress: bool = True) -> 
 
 
 def audit_run(
-    folder: Path,
-    experiment: Experiment,
-    trained: tuple[Split, Guard, Data],
-    *,
-    jobs: int | None = None,
-    progress: bool = True,
+    folder: Path, experiment: Experiment, trained: tuple[Split, Guard, Data], *, jobs: int | None, progress: bool = True
 ) -> Result:
-    """Attack what was trained in a run's folder and write its result; an interrupted audit keeps finished attacks.
-
-    First `jobs` processes attack at the same time (default: as many as pay); this process then judges what they found.
-    """
+    """Let `jobs` processes attack what was trained in a run's folder, judge what they found, and write the result."""
     model, guard, data = trained
     where = str(next(model.parameters()).device)
     side_by_side(folder, experiment.audit, jobs, device=where, progress=progress)
@@ -137,7 +108,9 @@ def audit_run(
     config = settings_with_draw(experiment, data)
     result = audit(model, guard, data, experiment.audit, experiment=config, keep=folder / "audit", progress=progress)
     if clients:
-        result = with_clients(result, folder, experiment, (model, guard, data), clients)
+        flags = client_flags(model, guard, load_clients(folder, model, guard), data.validation[:8])
+        table = by_client(result, (model, guard, data), clients, experiment.clients, experiment.audit)
+        result = replace(result, clients=table, flags=result.flags + flags)
     result.save(folder, overwrite=True)
     forget(folder / "audit")
     return result
@@ -149,59 +122,41 @@ def as_attacked(experiment: Experiment, data: Data) -> tuple[Data, list[Images]]
     return (audited_data(data, clients, experiment.clients) if clients else data), clients
 
 
-def with_clients(
-    result: Result, folder: Path, experiment: Experiment, trained: tuple[Split, Guard, Data], clients: list[Images]
-) -> Result:
-    """The result with what it means for every client."""
-    model, guard, data = trained
-    flags = client_flags(model, guard, load_clients(folder, model, guard), data.validation[:8])
-    table = by_client(result, trained, clients, experiment.clients, experiment.audit)
-    return replace(result, clients=table, flags=result.flags + flags)
-
-
 def check_finished(folder: Path) -> None:
     """Raise on a run whose training was interrupted: with a result beside it, it would never be resumed."""
-    state = read_state(folder / "checkpoint")
+    state = training.read_state(folder / "checkpoint")
     if not state.finished:
-        raise ValueError(
-            f"{folder} is trained for {state.epoch} of {state.config.get('epochs')} epochs: type "
-            f"`attcem run {folder} --resume` first"
-        )
+        trained = f"{state.epoch} of {state.config.get('epochs')} epochs"
+        raise ValueError(f"{folder} is trained for {trained}: type `attcem run {folder} --resume` first")
 
 
 def load_run(
-    folder: str | Path, model: Split | None = None, guard: Guard | Defence | None = None, *, device: str = "auto"
+    folder: str | Path,
+    model: Split | None = None,
+    guard: Guard | Defence | None = None,
+    *,
+    device: str = "auto",
+    experiment: Experiment | None = None,
 ) -> tuple[Split, Guard, Data]:
     """The network, defence and data of a run, as trained: `guard.release(model.encoder(x))` is what leaves the device.
 
     A network that was cut from your own module cannot be rebuilt from a file: pass it as `model`. Nor can a chain with
     a defence of your own: pass one made like the one that was trained as `guard`. Network and defence are put on
-    `device`, wherever they were trained; the images stay in memory.
+    `device`, wherever they were trained; the images stay in memory. `experiment` is that of the run, if it is known.
     """
-    return restore_run(Path(folder), read_experiment(folder), model, guard, device=device)
-
-
-def restore_run(
-    folder: Path,
-    experiment: Experiment,
-    model: Split | None = None,
-    guard: Guard | Defence | None = None,
-    *,
-    device: str,
-) -> tuple[Split, Guard, Data]:
-    """What an experiment has trained in its folder."""
+    folder, experiment = Path(folder), experiment or read_experiment(folder)
     where = find_device(device)
-    state = read_state(folder / "checkpoint")
+    state = training.read_state(folder / "checkpoint")
     if "best" not in state.files:
         raise ValueError(f"{folder} has no validated epoch yet: continue it with `attcem run {folder} --resume`")
-    tensors, data = read_tensors(folder / "checkpoint", state, "best"), load(experiment)
-    refuse_other_draw(state, data.draw.get("sha256", ""), folder)
+    tensors, data = training.read_tensors(folder / "checkpoint", state, "best"), load(experiment)
+    training.refuse_other_draw(state, data.draw.get("sha256", ""), folder)
     if model is None:
         if state.spec is None:
             raise ValueError(f"{folder} was trained on a module of your own: pass load_run(..., model=your split)")
         if (state.spec["shape"], state.spec["classes"]) != (list(data.validation.shape), data.classes):
             raise ValueError(f"{folder} was trained on other data than its config.yaml names: restore both from a copy")
-        check_weights(state.spec, under(tensors, "model."))
+        check_weights(state.spec, training.under(tensors, "model."))
         model = build_split(state.spec)
     if guard is None:
         guard = make_guard(experiment)
@@ -210,7 +165,7 @@ def restore_run(
         guard = Guard.of(guard)
     guard.setup(latent=model.latent_shape, classes=model.classes, sigma=guard.sigma)
     guard.attach(model.encoder)
-    unpack_modules({"model": model, "guard": guard}, tensors)
+    training.unpack_modules({"model": model, "guard": guard}, tensors)
     model.record = state.record
     return model.to(where).eval(), guard.to(where).eval(), data
 
@@ -218,10 +173,10 @@ def restore_run(
 def load_clients(folder: str | Path, model: Split, guard: Guard) -> list[Guard]:
     """Every client's own guard of a run with clients, as trained; `model` and `guard` are what `load_run` gives."""
     folder = Path(folder)
-    experiment, state = read_experiment(folder), read_state(folder / "checkpoint")
+    experiment, state = read_experiment(folder), training.read_state(folder / "checkpoint")
     if experiment.clients.count == 1:
         raise ValueError(f"{folder} was trained by one client: use load_run")
     guards = [copy.deepcopy(guard) for _ in range(experiment.clients.count)]
-    restore_guards(guards, guard, read_tensors(folder / "checkpoint", state, "best"))
+    training.restore_guards(guards, guard, training.read_tensors(folder / "checkpoint", state, "best"))
     where = next(model.parameters()).device
     return [own.to(where).eval() for own in guards]

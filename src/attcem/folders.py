@@ -1,7 +1,5 @@
 """A run's folder: its name, its settings, and what must not be overwritten in it."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator
@@ -32,24 +30,18 @@ def run_folder(experiment: Experiment) -> str:
 
 
 def read_experiment(folder: str | Path) -> Experiment:
-    """The experiment that a run's folder was made from."""
-    path = Path(folder) / SETTINGS
-    if not path.exists():
-        raise ValueError(f"{folder} is not a run: {explain_no_run(path.parent)}")
-    return parse_experiment([str(path)])
-
-
-def explain_no_run(folder: Path) -> str:
-    """What a folder without settings is instead: one that holds runs, at most two levels down, names some of them."""
+    """The experiment of a run; the error on a folder that holds runs, at most two levels down, names some of them."""
+    folder = Path(folder)
+    if (folder / SETTINGS).exists():
+        return parse_experiment([str(folder / SETTINGS)])
     runs = [str(found.parent) for level in ("*", "*/*") for found in sorted(folder.glob(f"{level}/{SETTINGS}"))]
-    if not runs:
-        return f"it holds no {SETTINGS}" if folder.is_dir() else "there is no such folder"
     more = f" and {len(runs) - 3} more" if len(runs) > 3 else ""
-    return f"it holds runs, so name one of them: {', '.join(runs[:3])}{more}"
+    named = f"it holds runs, so name one of them: {', '.join(runs[:3])}{more}"
+    bare = f"it holds no {SETTINGS}" if folder.is_dir() else "there is no such folder"
+    raise ValueError(f"{folder} is not a run: {named if runs else bare}")
 
 
 def check_folder(folder: Path, experiment: Experiment, resume: bool) -> None:
-    """Raise where a run would overwrite what is there, or continue a run of other settings."""
     if not (folder / SETTINGS).exists():
         for name in FILES:
             if (folder / name).exists():
@@ -58,14 +50,9 @@ def check_folder(folder: Path, experiment: Experiment, resume: bool) -> None:
     begun = (folder / STATE).exists() or (folder / RESULT).exists()
     if begun and not resume:
         raise ValueError(f"{folder} already holds a run: add --resume to continue it, or --out for another folder")
-    if not has_settings(folder, experiment):
+    asked = parse_experiment(as_arguments(experiment.to_dict()))  # alike if they mean the same, however written
+    if read_experiment(folder).on("auto") != asked.on("auto"):
         raise ValueError(f"{folder} holds a run of other settings (see its {SETTINGS}): choose another --out")
-
-
-def has_settings(folder: Path, experiment: Experiment) -> bool:
-    """Whether a folder's settings mean the same as an experiment's, however written and on any device."""
-    mine = parse_experiment(as_arguments(experiment.to_dict()))
-    return read_experiment(folder).on("auto") == mine.on("auto")
 
 
 @contextmanager
@@ -87,5 +74,4 @@ def written_settings(folder: Path, experiment: Experiment) -> Iterator[None]:
 
 
 def settings_text(experiment: Experiment) -> str:
-    """The content of a run's config.yaml."""
     return yaml.safe_dump(experiment.to_dict(), sort_keys=False, allow_unicode=True)

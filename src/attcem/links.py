@@ -1,6 +1,4 @@
-"""The links of a defence chain as settings write them, and the name that each goes by; light, for help imports it."""
-
-from __future__ import annotations
+"""How settings are written: the links of a defence chain, their names, and dotted keys; light, for help imports it."""
 
 import re
 from collections import Counter
@@ -58,6 +56,19 @@ def number(kinds: Iterable[str]) -> list[str]:
         seen[word] += 1
         names.append(word if seen[word] == 1 else f"{word}-{seen[word]}")
     return names
+
+
+def flattened(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested settings as dotted keys; an empty mapping stays, for it means something: `defence: {}` is no defence.
+
+    >>> flattened({"defence": {"noise": {"sigma": [0.1, 0.3]}}, "seed": 1})
+    {'defence.noise.sigma': [0.1, 0.3], 'seed': 1}
+    """
+    leaves: dict[str, Any] = {}
+    for key, value in tree.items():
+        nested = isinstance(value, Mapping) and value
+        leaves |= flattened(value, f"{prefix}{key}.") if nested else {f"{prefix}{key}": value}
+    return leaves
 
 
 def snake_case(name: str) -> str:

@@ -1,34 +1,25 @@
 """`attcem list`: every name that a configuration may use, with one sentence each."""
 
-from __future__ import annotations
-
-import inspect
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
+from inspect import getdoc
 from pathlib import Path
-from typing import Any
 
 from attcem.configfile import UsageError
 from attcem.naming import nearest
 from attcem.reading.content import open_plain
 from attcem.reading.settings import LIMIT
-from attcem.terminal import tell
-
-
-def sentence(entry: Any) -> str:
-    """What an entry says of itself, or the first line of its documentation."""
-    return getattr(entry, "about", None) or (inspect.getdoc(entry) or "").partition("\n")[0]
 
 
 def table(room: str, name: str) -> dict[str, str]:
-    """The entries of a room's table."""
-    return {key: sentence(entry) for key, entry in getattr(import_module(f"attcem.{room}"), name).items()}
+    """The entries of a room's table, each with what it says of itself, or the first line of its documentation."""
+    entries = getattr(import_module(f"attcem.{room}"), name).items()
+    return {key: getattr(entry, "about", None) or (getdoc(entry) or "").partition("\n")[0] for key, entry in entries}
 
 
 def suites() -> dict[str, str]:
-    """Each suite with its version and the attacks in it."""
     from attcem.attacks import SUITES
 
     return {name: f"{suite.version}: {', '.join(suite.attacks)}" for name, suite in SUITES.items()}
@@ -42,18 +33,15 @@ def yaml_paths() -> dict[str, Path]:
 
 
 def is_sweep(path: Path) -> bool:
-    """Whether a file describes many runs: it then has a list of runs, or a grid."""
     with open_plain(path) as file:
         return re.search(rb"^(runs|grid):", file.read(LIMIT), re.MULTILINE) is not None
 
 
 def preset_paths() -> dict[str, Path]:
-    """Name → file of the experiments among the presets."""
     return {name: path for name, path in yaml_paths().items() if not is_sweep(path)}
 
 
 def sweep_paths() -> dict[str, Path]:
-    """Name → file of the sweeps among the presets."""
     return {name: path for name, path in yaml_paths().items() if is_sweep(path)}
 
 
@@ -67,7 +55,6 @@ def find_file(name: str, presets: Mapping[str, Path], offered: Mapping[str, Path
 
 
 def first_lines(paths: Mapping[str, Path]) -> dict[str, str]:
-    """Each file with the comment on its first line."""
     return {name: path.read_text().partition("\n")[0].lstrip("# ") for name, path in paths.items()}
 
 
@@ -82,13 +69,3 @@ LISTS: Mapping[str, Callable[[], dict[str, str]]] = {
     "presets": lambda: first_lines(preset_paths()),
     "sweeps": lambda: first_lines(sweep_paths()),
 }
-
-
-def print_list(what: str | None) -> None:
-    """Print one list, or all of them under their titles."""
-    for title in [what] if what else LISTS:
-        entries = LISTS[title]()
-        if not what:
-            tell("", title)
-        width = max(map(len, entries), default=0)
-        tell(*(f"  {name:<{width}}  {text}" for name, text in entries.items()))

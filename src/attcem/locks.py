@@ -1,7 +1,5 @@
 """Files that one process locks at a time; the kernel unlocks them when that process ends, however it ends."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os
@@ -10,9 +8,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
-
-WITHOUT_LOCKS = (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK)
-"""Errors of a file system without locks: there, nobody can be kept out."""
 
 
 def lock(file: IO, *, wait: bool = False) -> bool:
@@ -41,9 +36,9 @@ def held(path: Path, mode: str = "r+", *, wait: bool = False) -> Iterator[IO[Any
             try:
                 mine = lock(file, wait=wait)
             except OSError as error:
-                if error.errno not in WITHOUT_LOCKS:
+                if error.errno not in (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK):
                     raise
-                mine = True
+                mine = True  # a file system without locks: there, nobody can be kept out
             if mine and not is_still(path, file):
                 continue  # its last holder has just removed it
             yield file if mine else None

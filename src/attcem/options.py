@@ -1,7 +1,5 @@
 """What each command can be told on the command line; light, for help imports it."""
 
-from __future__ import annotations
-
 import argparse
 from typing import Any
 
@@ -15,7 +13,6 @@ Option = tuple[tuple[str, ...], dict[str, Any]]
 
 
 def option(*names: str, **settings: Any) -> Option:
-    """One option of a command."""
     return names, settings
 
 
@@ -25,14 +22,12 @@ def device(default: str | None = None) -> Option:
 
 
 def positive(text: str) -> int:
-    """A whole number from 1."""
     if not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1")
     return int(text)
 
 
 def port(text: str) -> int:
-    """A port's number."""
     if not 0 <= int(text) < 2**16:
         raise ValueError
     return int(text)

@@ -1,7 +1,5 @@
 """The parts of an experiment, made from its settings: data, clients, network and defence."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
@@ -16,17 +14,14 @@ from attcem.types import Images
 
 
 def load(experiment: Experiment) -> Data:
-    """The experiment's data."""
     return load_data(**vars(experiment.data))
 
 
 def client_images(experiment: Experiment, data: Data) -> list[Images]:
-    """The images of every client; empty if there is only one."""
     return deal_clients(data, experiment.clients) if experiment.clients.count > 1 else []
 
 
 def make_model(experiment: Experiment, data: Data) -> Split:
-    """The experiment's split network, with weights that depend only on its seed."""
     options = vars(experiment.model).copy()
     narrow = options.pop("bottleneck")
     with torch.random.fork_rng():
@@ -35,13 +30,11 @@ def make_model(experiment: Experiment, data: Data) -> Split:
 
 
 def make_guard(experiment: Experiment) -> Guard:
-    """The experiment's defence; a chain that cannot be built is wrong usage."""
     with usage_errors():
         return build_defence(experiment.defence)
 
 
 def settings_with_draw(experiment: Experiment, data: Data) -> dict[str, Any]:
-    """The settings as the result keeps them: with the draw that was made."""
     settings = experiment.to_dict()
     settings["data"]["draw"] = data.draw
     return settings

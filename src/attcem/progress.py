@@ -1,22 +1,10 @@
 """Progress on a terminal as a live bar, elsewhere as plain lines, so that logs stay readable."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from rich import progress as rich
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TextColumn,
-    TimeRemainingColumn,
-    TransferSpeedColumn,
-)
 from rich.text import Text
 
 from attcem.escaping import in_terminal
@@ -24,11 +12,10 @@ from attcem.escaping import in_terminal
 console = Console(stderr=True, highlight=False)
 
 
-class Rate(ProgressColumn):
+class Rate(rich.ProgressColumn):
     """Units per second, where one step is worth `unit_size` units (images per batch, say)."""
 
-    def render(self, task: Task) -> Text:
-        """Blank until something was measured."""
+    def render(self, task: rich.Task) -> Text:
         speed = task.finished_speed or task.speed
         return Text("" if speed is None else f"{speed * task.fields['unit_size']:,.0f} {task.fields['unit']}/s")
 
@@ -38,16 +25,17 @@ def bar(
     title: str, total: int | None, *, unit: str = "images", unit_size: float = 1, shown: bool = True
 ) -> Iterator[Callable[..., None]]:
     """Yield `show(done, **figures)`; the figures stand beside the bar with rate and time left."""
-    measures = (DownloadColumn(), TransferSpeedColumn()) if unit == "bytes" else (MofNCompleteColumn(), Rate())
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=24),
-        TextColumn("{task.fields[figures]}"),
-    )
+    in_bytes = unit == "bytes"
+    columns = [
+        rich.TextColumn("{task.description}", markup=False),
+        rich.BarColumn(bar_width=24),
+        rich.TextColumn("{task.fields[figures]}"),
+        rich.DownloadColumn() if in_bytes else rich.MofNCompleteColumn(),
+        rich.TransferSpeedColumn() if in_bytes else Rate(),
+        rich.TimeRemainingColumn(),
+    ]
     live = shown and console.is_terminal
-    with Progress(
-        *columns, *measures, TimeRemainingColumn(), console=console, transient=True, disable=not live
-    ) as bars:
+    with rich.Progress(*columns, console=console, transient=True, disable=not live) as bars:
         task = bars.add_task(in_terminal(title), total=total, unit=unit, unit_size=unit_size, figures="")
 
         def show(done: int, **figures: float) -> None:

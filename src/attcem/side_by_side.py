@@ -40,11 +40,12 @@ def side_by_side(
         subprocess.Popen(command, env=sharing(jobs), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         for _ in range(jobs)
     ]
-    relays = []
-    for number, helper in enumerate(helpers, start=1):
-        assert helper.stderr is not None
-        relays.append(threading.Thread(target=relay, args=(f"[{number}] ", helper.stderr, progress)))
-        relays[-1].start()
+    relays = [
+        threading.Thread(target=relay, args=(f"[{number}] ", helper.stderr, progress))
+        for number, helper in enumerate(helpers, start=1)
+    ]
+    for thread in relays:
+        thread.start()
     try:
         for number, helper in enumerate(helpers, start=1):
             if helper.wait():
@@ -58,7 +59,6 @@ def side_by_side(
 
 
 def attacks_of(config: AuditConfig) -> dict[str, Attack]:
-    """The attacks that an audit runs."""
     from attcem.assess import allowed
     from attcem.attacks import SUITES
 
@@ -79,10 +79,10 @@ def help_out(folder: Path, config: AuditConfig, processes: int, device: str) -> 
 
     from attcem.assess import observe, take_part
     from attcem.assess.finished import Finished
-    from attcem.experiment import as_attacked, read_experiment, restore_run
+    from attcem.experiment import as_attacked, load_run, read_experiment
 
     experiment = read_experiment(folder)
-    model, guard, data = restore_run(folder, experiment, device=device)
+    model, guard, data = load_run(folder, device=device, experiment=experiment)
     data, _ = as_attacked(experiment, data)
     with torch.random.fork_rng():
         _, view, _ = observe(model, guard, data, config)

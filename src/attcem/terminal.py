@@ -1,7 +1,5 @@
 """The door to the terminal: whatever a line holds, it is printed as one line."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator
@@ -12,7 +10,6 @@ from attcem.escaping import in_terminal
 
 
 def tell(*lines: object, file: TextIO | None = None) -> None:
-    """Print every argument on a line of its own."""
     for line in lines:
         print(in_terminal(str(line)), file=file)
 

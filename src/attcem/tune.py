@@ -15,12 +15,16 @@ from attcem.experiment import run_folder, validate
 from attcem.locks import held
 from attcem.parts import make_guard
 from attcem.progress import say
+from attcem.sweep.table import figures
 from attcem.workplace import working_in
 
 if TYPE_CHECKING:
     from optuna import Study
     from optuna.distributions import BaseDistribution
-    from optuna.trial import FrozenTrial, Trial
+    from optuna.trial import FrozenTrial
+
+LOCK = ".turn.lock"
+"""One process at a time chooses: until a trial's folder is locked, it looks abandoned to others."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,6 @@ class Search:
     """Where trials are computed; it is no part of what is searched."""
 
     def experiment(self, values: Mapping[str, Any]) -> Experiment:
-        """The experiment with these values."""
         return parse_experiment([*self.base, *as_arguments(values)]).on(self.device)
 
     def command(self, values: Mapping[str, Any]) -> str:
@@ -68,7 +71,6 @@ def read_search(
 
 
 def check_value(base: Sequence[str], key: str, value: object) -> None:
-    """Raise on a value with which nothing can be run."""
     make_guard(parse_experiment([*base, f"--{key}={value}"]))
 
 
@@ -91,44 +93,39 @@ def distribution(base: Sequence[str], key: str, low: str, high: str, *, log: boo
     return FloatDistribution(first, last, log=log)
 
 
-def tune(search: Search, out: Path, trials: int, *, seed: int = 0, progress: bool = True) -> Study:
+def tune(search: Search, out: Path, trials: int, *, seed: int = 0) -> Study:
     """Try settings until the study has `trials` trials, including those of other processes.
 
     A trial is trained in a folder named by its settings; if its process dies, it is resumed from its last epoch.
     """
+    from optuna.trial import TrialState
+
     study = open_study(search, out, seed)
     while True:
         with contextlib.ExitStack() as stack:
-            with one_at_a_time(out):
+            with held(out / LOCK, wait=True):
                 requeue_abandoned(study, search, out)
-                if sum(map(counts, study.trials)) >= trials:
+                begun = [t for t in study.trials if t.state.name in ("RUNNING", "COMPLETE") or "cause" in t.user_attrs]
+                if len(begun) >= trials:  # an abandoned one was queued again, and counts then
                     return study
                 trial = study.ask(dict(search.space))
                 experiment = search.experiment(trial.params)
                 folder = out / run_folder(experiment)
                 stack.enter_context(working_in(folder))
-            say(f"trial {trial.number}: {in_words(trial.params)}", shown=progress)
-            do_trial(study, trial, experiment, folder, progress)
-
-
-def counts(trial: FrozenTrial) -> bool:
-    """Whether a trial is running or finished; an abandoned one is queued again, and counts then."""
-    return trial.state.name in ("RUNNING", "COMPLETE") or "cause" in trial.user_attrs
-
-
-def do_trial(study: Study, trial: Trial, experiment: Experiment, folder: Path, progress: bool) -> None:
-    """One trial; settings that cannot be trained are a trial that failed."""
-    from optuna.trial import TrialState
-
-    try:
-        found = validate(experiment, folder, progress=progress)
-    except ValueError as error:
-        trial.set_user_attr("cause", str(error))
-        study.tell(trial, state=TrialState.FAIL)
-        say(f"trial {trial.number}: failed, {error}", shown=progress)
-        return
-    study.tell(trial, [found.accuracy, float(found.worst.mse)])
-    say(f"trial {trial.number}: {figures(found.accuracy, found.worst.mse)}", shown=progress)
+            values = (
+                f"{key}={value:.4g}" if isinstance(value, float) else f"{key}={value}"
+                for key, value in trial.params.items()
+            )
+            say(f"trial {trial.number}: {', '.join(values)}")
+            try:
+                found = validate(experiment, folder)
+            except ValueError as error:  # settings that cannot be trained
+                trial.set_user_attr("cause", str(error))
+                study.tell(trial, state=TrialState.FAIL)
+                say(f"trial {trial.number}: failed, {error}")
+                continue
+            study.tell(trial, [found.accuracy, float(found.worst.mse)])
+            say(f"trial {trial.number}: validation {figures(found.accuracy, found.worst.mse)}")
 
 
 def open_study(search: Search, out: Path, seed: int) -> Study:
@@ -139,7 +136,7 @@ def open_study(search: Search, out: Path, seed: int) -> Study:
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     out.mkdir(parents=True, exist_ok=True)
-    with one_at_a_time(out):
+    with held(out / LOCK, wait=True):
         study = optuna.create_study(
             storage=JournalStorage(JournalFileBackend(str(out / "study.journal"))),
             study_name="attcem",
@@ -152,11 +149,6 @@ def open_study(search: Search, out: Path, seed: int) -> Study:
             raise ValueError(f"{out} holds another search ({study.user_attrs['search']}): choose another --out")
         study.set_user_attr("search", wanted)
     return study
-
-
-def one_at_a_time(out: Path) -> contextlib.AbstractContextManager[object]:
-    """One process at a time: between choosing a trial and locking its folder, it would look abandoned to others."""
-    return held(out / ".turn.lock", wait=True)
 
 
 def requeue_abandoned(study: Study, search: Search, out: Path) -> None:
@@ -179,15 +171,3 @@ def best_trials(study: Study, at_accuracy: float | None = None) -> list[FrozenTr
         reached = best[0].values[0] if best else float("nan")
         raise ValueError(f"no trial reaches a validation accuracy of {at_accuracy}: the best has {reached:.4f}")
     return enough[-1:]
-
-
-def in_words(values: Mapping[str, Any]) -> str:
-    """Values in words."""
-    return ", ".join(
-        f"{key}={value:.4g}" if isinstance(value, float) else f"{key}={value}" for key, value in values.items()
-    )
-
-
-def figures(accuracy: float, mse: float) -> str:
-    """Accuracy and leakage in a few words."""
-    return f"validation accuracy {accuracy:.4f}, worst MSE {mse:.5f}"

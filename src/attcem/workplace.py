@@ -1,7 +1,5 @@
 """A run's folder while a process works in it: locked for others, and free of half-written files."""
 
-from __future__ import annotations
-
 import re
 import threading
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """Flags of many runs, joined without losing what they say."""
 
-from attcem.compare.flags import summarise_flags
+from attcem.compare.rows import summarise_flags
 
 
 def test_flags_that_differ_in_numbers_are_one_with_both_ends():

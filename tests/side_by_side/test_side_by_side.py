@@ -88,7 +88,7 @@ def test_one_of_many_processes_attacks_by_itself(trained, monkeypatch, tmp_path)
     outcome = perform(Job("run", tmp_path / "run", read_experiment(tmp_path / "run")))
     assert outcome.cause is None and outcome.accuracy is not None
     (tmp_path / "run" / "result.json").unlink()
-    monkeypatch.setattr("attcem.experiment.team_size", lambda: 2)
+    monkeypatch.setattr("attcem.train.team_size", lambda: 2)
     run(read_experiment(tmp_path / "run"), tmp_path / "run", resume=True, progress=False)
     assert (tmp_path / "run" / "result.json").exists()
 

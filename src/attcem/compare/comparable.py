@@ -1,28 +1,22 @@
 """Which runs can be compared: those that attacked the same pictures of the same task in the same way."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from attcem.runs.config import differences, flat, surroundings
+from attcem.runs.config import differences, flattened, surroundings
 from attcem.runs.names import name_run, show_value
 from attcem.types import Result
-
-SAME = ("data", "model", "audit")
-"""Parts of a configuration that must agree, or the runs answer different questions."""
 
 
 def question(run: Result) -> dict[str, Any]:
     """What must agree: data, network, audit with the version of its suite, or the attacks of a suite without one."""
-    asked = {key: value for key, value in surroundings(run).items() if key.split(".")[0] in SAME}
+    asked = {key: value for key, value in surroundings(run).items() if key.split(".")[0] in ("data", "model", "audit")}
     return asked | ({} if run.suite else {"attacks": ", ".join(sorted(run.attacks))})
 
 
 def list_differences(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
-    """What differs, as "key: one and the other"."""
     return [
         f"{key}: {show_value(key, one)} and {show_value(key, other)}"
         for key, (one, other) in differences(ours, theirs).items()
@@ -30,34 +24,25 @@ def list_differences(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list
 
 
 def check_comparable(runs: Sequence[Result], metric: str) -> None:
-    """Refuse runs that cannot be compared, by name."""
     first, key = runs[0], f"worst/{metric}"
     for place, run in enumerate(runs, 1):
-        if key not in run.per_image:
-            raise ValueError(f"{name_run(run)} has no per-image scores {key!r}: audit it again, `attcem audit RUN`")
-        if not np.isfinite(run.per_image[key]).all():
-            raise ValueError(
-                f"{name_run(run)} has scores {key!r} that are not finite: audit it again, `attcem audit RUN`"
-            )
+        scores = run.per_image.get(key)
+        if scores is None or not np.isfinite(scores).all():
+            has = f"no per-image scores {key!r}" if scores is None else f"scores {key!r} that are not finite"
+            raise ValueError(f"{name_run(run)} has {has}: audit it again, `attcem audit RUN`")
         asked = question(first), question(run)
         unlike = list_differences(*asked) or _other_pictures(first, run, key)
         if unlike:
-            names = " and ".join(_names(first, run, place))
-            suite = flat(first.config).get("audit.suite", "standard")
+            one, two = name_run(first), name_run(run)
+            if one == two:
+                one, two = f"{one} ({first.folder or 'result 1'})", f"{two} ({run.folder or f'result {place}'})"
+            suite = flattened(first.config).get("audit.suite", "standard")
             fixed = any(name.startswith(("data.", "model.")) for name in differences(*asked))
             again = f", or audit them again, alike: `attcem audit RUN --suite {suite}`"
             raise ValueError(
-                f"not comparable: {names} differ in {'; '.join(unlike)}. "
+                f"not comparable: {one} and {two} differ in {'; '.join(unlike)}. "
                 f"Name only runs of one data set, network and audit{'' if fixed else again}"
             )
-
-
-def _names(first: Result, other: Result, place: int) -> tuple[str, str]:
-    """The first run and another one; if they have one name, with their folders, or else their places."""
-    one, two = name_run(first), name_run(other)
-    if one != two:
-        return one, two
-    return f"{one} ({first.folder or 'result 1'})", f"{two} ({other.folder or f'result {place}'})"
 
 
 def _other_pictures(run: Result, other: Result, key: str) -> list[str]:

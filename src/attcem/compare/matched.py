@@ -1,7 +1,5 @@
 """The comparison: every defence at one accuracy, and its difference from a reference with interval and p."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from attcem.compare.comparable import check_comparable
-from attcem.compare.flags import summarise_flags
-from attcem.compare.reach import Span, areas, common_span, describe_reach, highest_defended, scores_at, span_of
-from attcem.compare.rows import Contrast, Row, notes, verdict
+from attcem.compare.reach import Span, areas, common_span, describe_reach, scores_at, span_of
+from attcem.compare.rows import Contrast, Row, notes, summarise_flags, verdict
 from attcem.metrics import METRICS
 from attcem.metrics.stats import bootstrap_interval, holm, paired_bootstrap, wilcoxon_signed_rank
 from attcem.naming import look_up
@@ -63,7 +60,9 @@ def compare(
     if len(curves) < 2:
         found = ", ".join(curve.name for curve in curves) or UNDEFENDED
         raise ValueError(f"a comparison needs two defences, here is only {found}: add runs of another")
-    reference = _reference(curves, against)
+    noise = next((curve for curve in curves if list(links(curve.runs[0])) == ["noise"]), curves[0])
+    by_name = {curve.chain: curve for curve in curves} | {curve.name: curve for curve in curves}
+    reference = noise if against is None else look_up("defence", against, by_name)
     accuracy, chosen = matched_accuracy(curves) if at_accuracy is None else (at_accuracy, "as asked")
     scores = {curve.name: scores_at(curve, accuracy, metric) for curve in curves}
     if not scores[reference.name]:
@@ -80,14 +79,9 @@ def compare(
     ]
     places = {id(run): place for place, run in enumerate(runs)}
     members = {curve.name: tuple(sorted(places[id(run)] for run in curve.runs)) for curve in curves}
-    return Comparison(_flags(runs, curves), metric, accuracy, chosen, reference.name, span, tuple(rows), members)
-
-
-def _reference(curves: Sequence[Curve], against: str | None) -> Curve:
-    """The curve of this name or chain; plain noise, or else the first, if none is asked for."""
-    if against is not None:
-        return look_up("defence", against, {curve.chain: curve for curve in curves} | {c.name: c for c in curves})
-    return next((curve for curve in curves if list(links(curve.runs[0])) == ["noise"]), curves[0])
+    owners = {id(run): curve.name for curve in curves for run in curve.runs}
+    flags = summarise_flags((owners.get(id(run), UNDEFENDED), run.flags) for run in runs)
+    return Comparison(flags, metric, accuracy, chosen, reference.name, span, tuple(rows), members)
 
 
 def matched_accuracy(curves: Sequence[Curve]) -> tuple[float, str]:
@@ -102,7 +96,7 @@ def matched_accuracy(curves: Sequence[Curve]) -> tuple[float, str]:
             f"the accuracy ranges do not overlap ({spans}): run more strengths, "
             "or choose an accuracy with --at-accuracy and see the defences that cover it"
         )
-    highest = min(map(highest_defended, curves))
+    highest = min(max(run.accuracy for run in c.runs if run.seed == seed) for c in curves for seed in c.lines)
     if highest >= low:
         return highest, "the highest accuracy that every defence reaches"
     return low, (
@@ -112,7 +106,6 @@ def matched_accuracy(curves: Sequence[Curve]) -> tuple[float, str]:
 
 
 def _contrast(ours: Mapping[int, np.ndarray], theirs: Mapping[int, np.ndarray], draws: int, seed: int) -> Contrast:
-    """Test the difference over the seeds that both have."""
     shared = sorted(ours.keys() & theirs.keys())
     if not shared:
         return NOTHING
@@ -141,7 +134,6 @@ def _row(
     span: Span | None,
     bootstrap: tuple[int, int],
 ) -> Row:
-    """A curve's numbers at the matched accuracy, and what they say."""
     draws, seed = bootstrap
     table = np.stack(list(scores.values())) if scores else np.empty((0, 1))
     levels, along = table.mean(1), areas(curve, span, metric) if span else []
@@ -166,9 +158,3 @@ def _row(
         verdict="reference" if curve is reference else verdict(scores, contrast, METRICS[metric].higher_is_better),
         notes=tuple(notes(curve, reference, scores, contrast)),
     )
-
-
-def _flags(runs: Sequence[Result], curves: Sequence[Curve]) -> tuple[str, ...]:
-    """Every flag once, with whom it concerns."""
-    owners = {id(run): curve.name for curve in curves for run in curve.runs}
-    return summarise_flags((owners.get(id(run), UNDEFENDED), run.flags) for run in runs)

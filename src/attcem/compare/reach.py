@@ -1,7 +1,5 @@
 """Where a curve can be read: between its runs, never beyond them, each seed on a line of its own."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -29,13 +27,7 @@ def span_of(curve: Curve) -> Span:
     return Span(max(map(min, accuracies)), min(map(max, accuracies)))
 
 
-def highest_defended(curve: Curve) -> float:
-    """The highest accuracy that all seeds reach with the defence on."""
-    return min(max(run.accuracy for run in curve.runs if run.seed == seed) for seed in curve.lines)
-
-
 def describe_reach(curve: Curve) -> str:
-    """A curve's span, or why it has none."""
     span = span_of(curve)
     if span.low <= span.high:
         return str(span) if span.low < span.high else f"only {span}"

@@ -1,9 +1,8 @@
-"""One line of the comparison: the numbers of a defence, the verdict they allow, and what its reader must know."""
+"""One line of the comparison: the numbers of a defence, the verdict they allow, and what a reader must know."""
 
-from __future__ import annotations
-
+import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,6 +14,8 @@ from attcem.runs import Curve
 ALPHA = 0.05
 ENOUGH = 3
 """Fewer seeds than this are called few."""
+NUMBER = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?(?!\w)")
+"""A number by itself: that of a name, as in `decoder_repeat_16` or `noise-2`, is part of the name."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,6 @@ def verdict(scores: Mapping[int, np.ndarray], contrast: Contrast, attacker_likes
 
 
 def notes(curve: Curve, reference: Curve, scores: Mapping[int, np.ndarray], contrast: Contrast) -> list[str]:
-    """What a reader of the line must know."""
     seeds = contrast.seeds or len(scores)
     unlike = list_differences(reference.settings[0].surroundings, curve.settings[0].surroundings)
     remarks = {
@@ -76,3 +76,35 @@ def notes(curve: Curve, reference: Curve, scores: Mapping[int, np.ndarray], cont
         f"trained differently ({'; '.join(unlike)})": bool(unlike),
     }
     return [remark for remark, holds in remarks.items() if holds]
+
+
+def summarise_flags(runs: Iterable[tuple[str, Iterable[str]]]) -> tuple[str, ...]:
+    """Every flag once, with whom it concerns; `runs` are names of defences, each with the flags of one of its runs.
+
+    >>> summarise_flags([("noise", ["large gains 9%"]), ("noise", ["large gains 13%"]), ("gmm", [])])
+    ('large gains 9–13% (noise: 2 of 2 runs)',)
+    """
+    total: Counter[str] = Counter()
+    raised: dict[str, tuple[list[str], Counter[str]]] = {}
+    for owner, flags in runs:
+        total[owner] += 1
+        wordings = {flag: NUMBER.sub("0", flag) for flag in flags}
+        for flag, wording in wordings.items():
+            raised.setdefault(wording, ([], Counter()))[0].append(flag)
+        for wording in set(wordings.values()):
+            raised[wording][1][owner] += 1
+    return tuple(
+        f"{span(flags)} ({', '.join(f'{owner}: {times} of {total[owner]} runs' for owner, times in owners.items())})"
+        for flags, owners in raised.values()
+    )
+
+
+def span(flags: Sequence[str]) -> str:
+    """One flag for several of one wording: each number becomes the lowest and the highest.
+
+    >>> span(["1 of 2 clients above 0.5", "2 of 2 clients above 0.5"])
+    '1–2 of 2 clients above 0.5'
+    """
+    columns = zip(*map(NUMBER.findall, flags), strict=True)
+    ends = iter([sorted(set(column), key=float)[:: max(1, len(set(column)) - 1)] for column in columns])
+    return NUMBER.sub(lambda _: "–".join(next(ends)), flags[0])

@@ -1,10 +1,8 @@
 """A comparison as a reader wants it: text, Markdown, LaTeX, CSV or JSON, or tables for a page."""
 
-from __future__ import annotations
-
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -24,15 +22,14 @@ HEADINGS = "defence", "strengths", "seeds", "accuracies", "{}", "difference", "9
 
 def opening(comparison: Comparison) -> list[str]:
     """Flags first, then what is compared, where, and how to read it."""
-    metric, reference = comparison.metric, comparison.reference
-    score, at = metric.upper(), f"{comparison.accuracy:.4f}"
-    better = "lower" if METRICS[metric].higher_is_better else "higher"
+    score, at = comparison.metric.upper(), f"{comparison.accuracy:.4f}"
+    better = "lower" if METRICS[comparison.metric].higher_is_better else "higher"
     tests = sum(math.isfinite(row.p) for row in comparison.rows)
-    several = f"{tests} comparison{'s' * (tests != 1)}"
     lines = [
         *(f"flagged: {flag}" for flag in comparison.flags),
         f"worst-case {score} at accuracy {at}, {comparison.chosen}; {better} hides more",
-        f"difference from {reference} over the seeds that both have; p, Wilcoxon p: Holm-corrected for {several}",
+        f"difference from {comparison.reference} over the seeds that both have; "
+        f"p, Wilcoxon p: Holm-corrected for {tests} comparison{'s' * (tests != 1)}",
     ]
     if comparison.area_span:
         lines.append(f"area: mean {score} over the accuracies that all defences cover, {comparison.area_span}")
@@ -40,8 +37,8 @@ def opening(comparison: Comparison) -> list[str]:
 
 
 def cells(row: Row, metric: str) -> list[str]:
-    """One line of the table."""
     digits = DIGITS.get(metric, 4)
+    interval = f"[{row.difference_low:+.{digits}f}, {row.difference_high:+.{digits}f}]"
     return [
         row.defence,
         str(row.strengths),
@@ -49,29 +46,12 @@ def cells(row: Row, metric: str) -> list[str]:
         row.spans or MISSING,
         _spread(row.mean, row.std, digits),
         _number(row.difference, f"+.{digits}f"),
-        _interval(row, digits),
+        MISSING if math.isnan(row.difference) else interval,
         _chance(row.p),
         _chance(row.wilcoxon_p),
         _spread(row.area, row.area_std, digits),
         "; ".join([row.verdict, *row.notes, *["flagged"] * row.flagged]),
     ]
-
-
-def as_table(comparison: Comparison, title: str, places: Sequence[int]) -> Table:
-    """The same lines for a page, which shows the flags itself; `places` are those of the runs among its own."""
-    heading, *lines = _grid(comparison)
-    runs = [tuple(places[i] for i in comparison.members[row.defence]) for row in comparison.rows]
-    return Table(
-        title,
-        tuple(opening(comparison)[len(comparison.flags) :]),
-        tuple(heading),
-        tuple(map(Line, map(tuple, lines), runs)),
-    )
-
-
-def _interval(row: Row, digits: int) -> str:
-    ends = f"[{row.difference_low:+.{digits}f}, {row.difference_high:+.{digits}f}]"
-    return MISSING if math.isnan(row.difference) else ends
 
 
 def _number(value: float, form: str) -> str:
@@ -92,7 +72,6 @@ def _grid(comparison: Comparison) -> list[list[str]]:
 
 
 def as_text(comparison: Comparison) -> str:
-    """Columns that line up."""
     grid = [list(map(in_terminal, line)) for line in _grid(comparison)]
     widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
     table = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in grid]
@@ -100,7 +79,6 @@ def as_text(comparison: Comparison) -> str:
 
 
 def as_markdown(comparison: Comparison) -> str:
-    """A table for a page."""
     heading, *lines = [f"| {' | '.join(map(in_markdown, line))} |" for line in _grid(comparison)]
     table = [heading, "|" + "---|" * (len(HEADINGS) + 1), *lines]
     return "\n\n".join([*map(in_markdown, opening(comparison)), "\n".join(table)])
@@ -116,14 +94,12 @@ def as_latex(comparison: Comparison) -> str:
 
 
 def as_csv(comparison: Comparison) -> str:
-    """One line per defence, every number in full."""
     where = {"metric": comparison.metric, "accuracy": comparison.accuracy, "reference": comparison.reference}
     records = [where | _without_nan(asdict(row)) | {"notes": "; ".join(row.notes)} for row in comparison.rows]
     return escaping.as_csv(records).rstrip("\n")
 
 
 def as_json(comparison: Comparison) -> str:
-    """Everything; what there is nothing to say about is null."""
     return json.dumps(_without_nan(asdict(comparison)), indent=1, ensure_ascii=False)
 
 
@@ -131,27 +107,23 @@ def _without_nan(tree: Any) -> Any:
     return map_numbers(tree, lambda value: None if math.isnan(value) else value)
 
 
-FORMATS: dict[str, Callable[[Comparison], str]] = {
-    "text": as_text,
-    "markdown": as_markdown,
-    "latex": as_latex,
-    "csv": as_csv,
-    "json": as_json,
-}
+FORMATS = {"text": as_text, "markdown": as_markdown, "latex": as_latex, "csv": as_csv, "json": as_json}
 
 
-def comparison_tables(results: Sequence[Result], *, metric: str = "mse", draws: int = 10_000) -> list[Table]:
+def comparison_tables(results: Sequence[Result], *, draws: int = 10_000) -> list[Table]:
     """One table per data set, network and audit; where its runs cannot be compared, the reason."""
-    groups = grouped(range(len(results)), lambda place: question(results[place]))
-    return [_table(results, places, metric, draws) for places in groups]
-
-
-def _table(results: Sequence[Result], places: Sequence[int], metric: str, draws: int) -> Table:
-    runs = [results[place] for place in places]
-    asked = question(runs[0])
-    suite = asked.get("audit.suite", asked.get("attacks"))
-    title = f"{asked.get('data.name', 'data')} · {asked.get('model.backbone', 'model')}, suite {suite}"
-    try:
-        return as_table(compare(runs, metric=metric, draws=draws), title, places)
-    except ValueError as reason:
-        return Table(title, (str(reason),))
+    tables = []
+    for places in grouped(range(len(results)), lambda place: question(results[place])):
+        asked = question(results[places[0]])
+        suite = asked.get("audit.suite", asked.get("attacks"))
+        title = f"{asked.get('data.name', 'data')} · {asked.get('model.backbone', 'model')}, suite {suite}"
+        try:
+            found = compare([results[place] for place in places], draws=draws)
+        except ValueError as reason:
+            tables.append(Table(title, (str(reason),)))
+            continue
+        heading, *rows = map(tuple, _grid(found))
+        runs = [tuple(places[i] for i in found.members[row.defence]) for row in found.rows]
+        unflagged = opening(found)[len(found.flags) :]  # the page shows the flags itself
+        tables.append(Table(title, tuple(unflagged), heading, tuple(map(Line, rows, runs))))
+    return tables

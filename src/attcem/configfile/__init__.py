@@ -1,7 +1,5 @@
 """Experiments from YAML and the command line: every key and value is checked, a typo names its nearest neighbour."""
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import json
@@ -40,7 +38,10 @@ def experiment_parser() -> Parser:
 
 def parse_experiment(arguments: Sequence[str]) -> Experiment:
     """The experiment that `[FILE.yaml] [--key value …]` describes, with every name in it checked."""
+    from attcem.attacks import SUITES
     from attcem.configfile.chain import override_options, take_link_options, typed_chain
+    from attcem.data import find_entry
+    from attcem.models import BACKBONES
 
     file, arguments = take_file(arguments)
     arguments, links = take_link_options(arguments)
@@ -52,15 +53,16 @@ def parse_experiment(arguments: Sequence[str]) -> Experiment:
     parsed = parser.parse_args([*as_arguments(written), *arguments])
     parsed.pop("config", None)
     with usage_errors():
-        experiment: Experiment = Experiment(**vars(parser.instantiate(parsed)))
+        experiment = Experiment(**vars(parser.instantiate(parsed)))
         chain = override_options(as_chain(experiment.defence), links)
         experiment = dataclasses.replace(experiment, defence=typed_chain(chain))
-        check_names(experiment)
+        find_entry(experiment.data.name)
+        look_up("backbone", experiment.model.backbone, BACKBONES)
+        look_up("suite", experiment.audit.suite, SUITES)
         return experiment
 
 
 def read_yaml(path: str | Path) -> dict[str, Any]:
-    """The mapping in a YAML file."""
     with usage_errors():
         return settings.read_yaml(path)
 
@@ -78,24 +80,12 @@ def check_keys(config: type, settings: Mapping[str, Any], source: str, path: str
             check_keys(typing.cast(type, nested[0]), value, source, f"{path}{key}.")
 
 
-def check_names(experiment: Experiment) -> None:
-    """Raise on a data set, backbone or suite that does not exist."""
-    from attcem.attacks import SUITES
-    from attcem.data import find_entry
-    from attcem.models import BACKBONES
-
-    find_entry(experiment.data.name)
-    look_up("backbone", experiment.model.backbone, BACKBONES)
-    look_up("suite", experiment.audit.suite, SUITES)
-
-
 def as_arguments(settings: Mapping[str, Any]) -> list[str]:
     """Settings as the command line takes them: the same door, so the same checks."""
     return [f"--{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in settings.items()]
 
 
 def take_file(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
-    """The file that is named first or after --config, and the other arguments."""
     arguments = list(arguments)
     if arguments and not arguments[0].startswith("-"):
         return arguments[0], arguments[1:]

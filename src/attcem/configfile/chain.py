@@ -1,10 +1,7 @@
 """The defence chain of an experiment: single options set on the command line, every option of its declared type."""
 
-from __future__ import annotations
-
 import re
-import typing
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -36,7 +33,7 @@ def take_link_options(arguments: Sequence[str]) -> tuple[list[str], dict[str, st
 
 
 def override_options(chain: list[dict[str, Any]], links: Mapping[str, str]) -> list[dict[str, Any]]:
-    """The chain with single options replaced, the others as they were; a link that it does not have is added."""
+    """The chain with single options replaced, the others as they were; a link that it lacks is added at its end."""
     chain = chain.copy()
     for key, text in links.items():
         name, _, option = key.partition(".")
@@ -44,21 +41,16 @@ def override_options(chain: list[dict[str, Any]], links: Mapping[str, str]) -> l
             value = parse_yaml(text)
         except ValueError:
             raise UsageError(f"defence.{key} cannot be {text!r}: give a number, a word or a {{mapping: 1}}") from None
-        place = find_link(name, chain)
+        names = number(kind for link in chain for kind in link)
+        if name not in names:
+            chain.append({re.sub(r"-\d+$", "", name): {}})
+            if number(kind for link in chain for kind in link)[-1] != name:
+                raise UsageError(f"the chain has no link {name!r}: {nearest(name, [*names, *DEFENCES])}")
+            names.append(name)
+        place = names.index(name)
         ((kind, options),) = chain[place].items()
         chain[place] = {kind: {**options, option: value} if option and isinstance(options, Mapping) else value}
     return chain
-
-
-def find_link(name: str, chain: list[dict[str, Any]]) -> int:
-    """Where in the chain the link of this name stands; one that would get this name is added at the end."""
-    names = number(kind for link in chain for kind in link)
-    if name in names:
-        return names.index(name)
-    chain.append({re.sub(r"-\d+$", "", name): {}})
-    if number(kind for link in chain for kind in link)[-1] != name:
-        raise UsageError(f"the chain has no link {name!r}: {nearest(name, [*names, *DEFENCES])}")
-    return len(names)
 
 
 def typed_chain(chain: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -79,7 +71,6 @@ def typed_chain(chain: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def explain_unowned(name: str, links: Sequence[Link]) -> str:
-    """What is wrong with an option that no link has: another defence has it, or none."""
     others = [kind for kind in DEFENCES if name in option_types(kind)]
     if not others:
         known = {*DEFENCES, *(option for link in links for option in options_of(link.kind))}
@@ -97,22 +88,19 @@ def options_of(kind: str) -> dict[str, Any]:
 
 
 def typed_options(link: Link) -> Mapping[str, Any]:
-    """One link's options with their declared types, where these are known."""
     if link.kind not in DEFENCES:
         return link.options
     check_options(f"defence {link.name!r}", link.options, options_of(link.kind))
-    parser = options_parser(typing.cast(Hashable, DEFENCES[link.kind]))
     plain = {key: parse_yaml(value) if isinstance(value, str) else value for key, value in link.options.items()}
     try:
-        typed = vars(parser.parse_object(plain))
+        typed = vars(options_parser(link.kind).parse_object(plain))
     except UsageError as error:
         raise UsageError(f"defence {link.name}: {error}") from None
     return {key: value for key, value in typed.items() if key in options_of(link.kind)}
 
 
-@cache
-def options_parser(defence: Hashable) -> Parser:
-    """A parser for the options of a defence's class; a sweep asks for it again and again."""
+@cache  # a sweep asks for it again and again
+def options_parser(kind: str) -> Parser:
     parser = Parser(parser_mode=MODE)
-    parser.add_class_arguments(typing.cast(type, defence), as_group=False)
+    parser.add_class_arguments(DEFENCES[kind], as_group=False)
     return parser

@@ -1,7 +1,5 @@
 """Errors of parsers in our words: what is wrong, and the nearest name that is right."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -35,7 +33,6 @@ class Parser(ArgumentParser):
     """A parser that raises, and says what was probably meant."""
 
     def error(self, message: str, ex: Exception | None = None) -> NoReturn:
-        """Turn a parse error into one line with the nearest valid name."""
         raise UsageError(explain(str(message), list(self._option_string_actions)))
 
 

@@ -1,12 +1,10 @@
 """The settings of a run as dotted keys: the options of its defence, and everything around it."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, TypeVar
 
-from attcem.links import read_links
+from attcem.links import flattened, read_links
 from attcem.runs.numbers import is_number
 from attcem.types import Result
 
@@ -16,33 +14,19 @@ MACHINE = {"data.root", "train.device", "train.tensorboard"}
 """Settings that say where a run happens, not what it finds."""
 
 
-def flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested settings → dotted key → value.
-
-    >>> flat({"noise": {"sigma": 0.1}})
-    {'noise.sigma': 0.1}
-    """
-    leaves: dict[str, Any] = {}
-    for key, value in tree.items():
-        leaves |= flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {f"{prefix}{key}": value}
-    return leaves
-
-
 def links(run: Result) -> dict[str, dict[str, Any]]:
     """Name of a link → its options that are set; empty for no defence."""
     return {
-        link.name: {key: value for key, value in flat(link.options).items() if value is not None}
+        link.name: {key: value for key, value in flattened(link.options).items() if value not in (None, {})}
         for link in read_links(run.config.get("defence"))
     }
 
 
 def options(run: Result) -> dict[str, Any]:
-    """The options of all links, as `noise.sigma`."""
-    return flat(links(run))
+    return {f"{link}.{key}": value for link, own in links(run).items() for key, value in own.items()}
 
 
 def numbers(run: Result) -> dict[str, float]:
-    """Those that are numbers."""
     return {key: value for key, value in options(run).items() if is_number(value)}
 
 
@@ -67,19 +51,16 @@ def surroundings(run: Result) -> dict[str, Any]:
     What is off counts as not set, as in results from before the setting existed.
     """
     config = {key: value for key, value in run.config.items() if key not in {"defence", "seed", "name"}}
-    suite = {"audit.suite": run.suite} if run.suite else {}
-    asked = suite | {"audit.threat": run.threat}
-    return {key: value for key, value in (flat(config) | asked).items() if value and key not in MACHINE}
+    asked = ({"audit.suite": run.suite} if run.suite else {}) | {"audit.threat": run.threat}
+    return {key: value for key, value in (flattened(config) | asked).items() if value and key not in MACHINE}
 
 
-def differing(ours: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> list[str]:
+def differing(ours: Mapping[str, Any], others: Collection[Mapping[str, Any]]) -> list[str]:
     """Our keys whose value is another, or missing, elsewhere."""
-    others = list(others)
     return [key for key in ours if any(ours[key] != theirs.get(key) for theirs in others)]
 
 
 def differences(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """Key → our value and theirs, where they differ."""
     return {key: (ours.get(key), theirs.get(key)) for key in {**ours, **theirs} if ours.get(key) != theirs.get(key)}
 
 

@@ -1,7 +1,5 @@
 """Curves: a defence at all of its strengths, with its undefended twins."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -54,25 +52,18 @@ class Curve:
 def curves_of(runs: Sequence[Result]) -> list[Curve]:
     """Group runs into curves, in order of appearance, and give each a name of its own."""
     settings = settings_of(runs)
-    _refuse_copies(settings)
+    for copies in (copies for setting in settings for copies in grouped(setting.runs, name_run) if len(copies) > 1):
+        folders = ", ".join(str(run.folder) for run in copies if run.folder)
+        raise ValueError(
+            f"{len(copies)} runs of {name_run(copies[0])} have the same settings: name only one of them"
+            + f" ({folders})" * bool(folders)
+        )
     twins = {id(run): twin for run, twin in zip(runs, find_twins(runs), strict=True) if twin}
     families = grouped(
         (setting for setting in settings if not setting.undefended),
         lambda setting: [list(links(setting.runs[0])), words(setting.runs[0]), setting.surroundings],
     )
     return _named([curve for family in families for curve in _divided(family, twins)])
-
-
-def _refuse_copies(settings: Sequence[Setting]) -> None:
-    """A run that is there twice would count twice."""
-    for setting in settings:
-        for copies in grouped(setting.runs, name_run):
-            if len(copies) > 1:
-                folders = ", ".join(str(run.folder) for run in copies if run.folder)
-                raise ValueError(
-                    f"{len(copies)} runs of {name_run(copies[0])} have the same settings: name only one of them"
-                    + f" ({folders})" * bool(folders)
-                )
 
 
 def _divided(family: Sequence[Setting], twins: dict[int, Result]) -> list[Curve]:
@@ -84,24 +75,19 @@ def _divided(family: Sequence[Setting], twins: dict[int, Result]) -> list[Curve]
     for group in grouped(family, lambda setting: [numbers(setting.runs[0]).get(key) for key in dividing]):
         weakest_first = sorted(group, key=lambda setting: list(numbers(setting.runs[0]).values()))
         ends = {id(twin): twin for setting in group for run in setting.runs if (twin := twins.get(id(run)))}
+        names = (run.config.get("name") or "" for setting in group for run in setting.runs)
+        stems = {re.sub(r"[-_ ]+[a-z]*=?\d[\d.e+-]*$", "", name) for name in names}  # without the strength at its end
+        own_name = stems.pop() if len(stems) == 1 else ""
         first = group[0].runs[0]
         chain = name_chain(first, {*words(first), *dividing})
-        curves.append(Curve(_own_name(group), chain, tuple(weakest_first), tuple(ends.values()), dividing))
+        curves.append(Curve(own_name, chain, tuple(weakest_first), tuple(ends.values()), dividing))
     return curves
 
 
 def _varying(settings: Sequence[Setting]) -> list[str]:
-    """The numbers in which settings differ."""
     seen = [numbers(setting.runs[0]) for setting in settings]
     keys = dict.fromkeys(key for own in seen for key in own)
     return [key for key in keys if len({own.get(key) for own in seen}) > 1]
-
-
-def _own_name(settings: Sequence[Setting]) -> str:
-    """The experiments' name without the strength at its end; empty if they do not agree on one."""
-    names = (run.config.get("name") or "" for setting in settings for run in setting.runs)
-    stems = {re.sub(r"[-_ ]+[a-z]*=?\d[\d.e+-]*$", "", name) for name in names}
-    return stems.pop() if len(stems) == 1 else ""
 
 
 def _named(curves: Sequence[Curve]) -> list[Curve]:
@@ -117,9 +103,8 @@ def _named(curves: Sequence[Curve]) -> list[Curve]:
 
 
 def _differing_words(curve: Curve, curves: Sequence[Curve]) -> str:
-    """The links, with the words that differ from other curves of the same links."""
     run = curve.runs[0]
-    others = (words(other.runs[0]) for other in curves if list(links(other.runs[0])) == list(links(run)))
+    others = [words(other.runs[0]) for other in curves if list(links(other.runs[0])) == list(links(run))]
     return name_chain(run, {*differing(words(run), others), *curve.dividing})
 
 

@@ -1,7 +1,5 @@
 """What leaked in one run: the best attack, its score on every image, and the share of the picture it recovered."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Names of defences: "noise σ=0.1 + bound λ=16" for a setting, "noise + bound(assign=slot)" for a curve."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any
 
@@ -13,7 +11,6 @@ SYMBOLS = {"sigma": "σ", "lam": "λ", "epsilon": "ε", "eps": "ε", "delta": "�
 
 
 def short(value: Any) -> str:
-    """A value in a few letters."""
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

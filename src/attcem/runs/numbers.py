@@ -22,19 +22,12 @@ def _shown_as(form: Callable[[float], str]) -> Show:
 
 
 small = _shown_as(lambda value: f"{value:.1e}" if 0 < abs(value) < 1e-4 else f"{value:.4f}")
-"""An error such as MSE: four decimals, or scientific below 1e-4."""
 scientific = _shown_as(lambda value: f"{value:.3g}")
-"""A number of any size, three digits."""
 ratio = _shown_as(lambda value: f"{value:.3f}")
-"""A share between 0 and 1, as three decimals."""
 decibel = _shown_as(lambda value: f"{value:.1f}")
-"""PSNR, one decimal."""
 percent = _shown_as(lambda value: f"{100 * value:.0f}{SPACE}%")
-"""A share as a whole percentage."""
 share = _shown_as(lambda value: f"{100 * value:.1f}{SPACE}%")
-"""A share as a percentage with one decimal."""
 count = _shown_as(lambda value: f"{value:,.0f}".replace(",", "\N{NARROW NO-BREAK SPACE}"))
-"""A whole number in groups of three digits."""
 
 
 def mean(values: Sequence[float]) -> float:
@@ -50,18 +43,15 @@ def spread(values: Sequence[float]) -> float:
 
 
 def plus_minus(values: Sequence[float], show: Show) -> str:
-    """The deviation as "± 0.1"; nothing for one value."""
     deviation = spread(values)
     return f"± {show(deviation)}" if is_number(deviation) else ""
 
 
 def mean_and_spread(values: Sequence[float], show: Show) -> str:
-    """The mean, and ± the deviation where there is one."""
     return f"{show(mean(values))} {plus_minus(values, show)}".rstrip(" ")
 
 
 def map_numbers(tree: Any, change: Callable[[float], Any]) -> Any:
-    """Nested mappings and lists with every float changed."""
     if isinstance(tree, Mapping):
         return {key: map_numbers(inner, change) for key, inner in tree.items()}
     if isinstance(tree, list | tuple):

@@ -1,7 +1,5 @@
 """Settings: runs that differ only in their seed, with a name a reader understands."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,12 +12,11 @@ from attcem.runs.numbers import mean
 from attcem.types import Result
 
 Place = tuple[str, str]
-"""Data set and backbone."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One or more runs of the same settings, each with its own seed; numbers are means over the runs."""
+    """Runs of the same settings, each with its own seed; numbers are means over them, leakage is the worst case's."""
 
     runs: tuple[Result, ...]
     name: str = ""
@@ -38,32 +35,26 @@ class Setting:
 
     @property
     def suite(self) -> str:
-        """The version of the suite that attacked it."""
         return str(self.surroundings.get("audit.suite", ""))
 
     @property
     def undefended(self) -> bool:
-        """Whether nothing stands between encoder and cloud."""
         return not links(self.runs[0])
 
     @property
     def seeds(self) -> int:
-        """How many different seeds were run."""
         return len({run.seed for run in self.runs})
 
     @property
     def accuracy(self) -> float:
-        """Accuracy of the cloud half on real images."""
         return mean([run.accuracy for run in self.runs])
 
     @property
     def mse(self) -> float:
-        """Worst-case MSE: the best attack per image."""
         return mean([run.worst.mse for run in self.runs])
 
     @property
     def ssim(self) -> float:
-        """Worst-case SSIM: the best attack per image."""
         return mean([run.worst.ssim for run in self.runs])
 
     @property
@@ -73,7 +64,6 @@ class Setting:
 
     @property
     def recovered(self) -> float:
-        """Recovered share of the worst case."""
         return mean([recovered_share(run.worst, run) for run in self.runs])
 
     def baseline(self, name: str) -> float:
@@ -99,7 +89,7 @@ def settings_of(results: Iterable[Result]) -> list[Setting]:
 
 def _named(runs: Sequence[Result], others: Sequence[Result]) -> Setting:
     """A name of strengths, and of the options that differ from the same chain elsewhere."""
-    same_chain = (options(other) for other in others if list(links(other)) == list(links(runs[0])))
+    same_chain = [options(other) for other in others if list(links(other)) == list(links(runs[0]))]
     varying, strong = set(differing(options(runs[0]), same_chain)), strengths(runs[0])
     names = (name_setting(runs[0], shown) for shown in (strong | varying, varying - strong))
     return Setting(tuple(sorted(runs, key=lambda run: run.seed)), *names)
@@ -108,6 +98,6 @@ def _named(runs: Sequence[Result], others: Sequence[Result]) -> Setting:
 def _unlike_namesakes(setting: Setting, settings: Iterable[Setting]) -> Setting:
     """Add to a name that several settings share what differs between them."""
     ours = setting.surroundings
-    namesakes = (s.surroundings for s in settings if (s.name, s.place) == (setting.name, setting.place))
+    namesakes = [s.surroundings for s in settings if (s.name, s.place) == (setting.name, setting.place)]
     listed = ", ".join(f"{key}={show_value(key, ours[key])}" for key in differing(ours, namesakes))
     return replace(setting, name=f"{setting.name} ({listed})") if listed else setting

@@ -1,8 +1,7 @@
 """A run's twin: the same data, network, training, audit and seed without the defence."""
 
-from __future__ import annotations
-
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -16,12 +15,9 @@ BROKEN_FROM = 18.0
 
 def find_twins(runs: Sequence[Result]) -> list[Result | None]:
     """For each run the first among them that differs in nothing but having no defence; an undefended one has none."""
-    bare = {_all_but_the_defence(run): run for run in reversed(runs) if not links(run)}
-    return [bare.get(_all_but_the_defence(run)) if links(run) else None for run in runs]
-
-
-def _all_but_the_defence(run: Result) -> str:
-    return json.dumps([surroundings(run), run.seed], sort_keys=True, default=str)
+    rest = [json.dumps([surroundings(run), run.seed], sort_keys=True, default=str) for run in runs]
+    bare = dict(reversed([(key, run) for key, run in zip(rest, runs, strict=True) if not links(run)]))
+    return [bare.get(key) if links(run) else None for key, run in zip(rest, runs, strict=True)]
 
 
 def most_alike(setting: Setting, undefended: Sequence[Setting]) -> Setting | None:
@@ -30,16 +26,11 @@ def most_alike(setting: Setting, undefended: Sequence[Setting]) -> Setting | Non
 
 
 def with_twins(runs: Sequence[Result]) -> list[Result]:
-    """The runs, each with the flags that its twin among them raises."""
-    return [
-        run if twin is None else replace(run, flags=list(dict.fromkeys([*run.flags, *flag_weak_attacks(twin)])))
-        for run, twin in zip(runs, find_twins(runs), strict=True)
-    ]
-
-
-def flag_weak_attacks(twin: Result) -> list[str]:
-    """A flag when the same suite could not break the same network without defence."""
-    reached = float(twin.worst.psnr)
-    if not reached < BROKEN_FROM:
-        return []
-    return [f"on the undefended twin the attacks reach {reached:.1f} dB, below {BROKEN_FROM:g}: too weak to judge by"]
+    """The runs, with a flag where the same suite could not break the same network without the defence: its twin."""
+    flagged = []
+    for run, twin in zip(runs, find_twins(runs), strict=True):
+        reached = float(twin.worst.psnr) if twin else math.inf
+        weak = f"on the undefended twin the attacks reach {reached:.1f} dB, below {BROKEN_FROM:g}: too weak to judge by"
+        flags = list(dict.fromkeys([*run.flags, weak]))
+        flagged.append(replace(run, flags=flags) if reached < BROKEN_FROM else run)
+    return flagged

@@ -1,7 +1,5 @@
 """Runs on a Ray cluster: the same jobs, done by the same function, in a folder that all machines share."""
 
-from __future__ import annotations
-
 import logging
 import os
 import socket
@@ -21,7 +19,9 @@ class Cluster:
             raise ValueError("ray is not installed: pip install 'attcem[ray]', or use --engine local") from None
         self.ray = ray
         try:
-            knock(address)
+            host, _, port = (address or "").removeprefix("ray://").rpartition(":")
+            if port.isdigit():  # fails at once where nobody listens; Ray itself would try for minutes
+                socket.create_connection((host, int(port)), timeout=10).close()
             ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
         except (OSError, RuntimeError) as error:
             raise ValueError(
@@ -29,12 +29,13 @@ class Cluster:
                 "or leave --address out to use this machine"
             ) from None
         have = ray.cluster_resources()
-        self.slots = jobs or max(1, int(have.get("CPU", 1)))
-        self.threads = max(1, int(have.get("CPU", 1)) // self.slots)
-        variables = dict.fromkeys(THREADS, str(self.threads))
+        processors = max(1, int(have.get("CPU", 1)))
+        self.slots = jobs or processors
+        threads = max(1, processors // self.slots)
+        variables = dict.fromkeys(THREADS, str(threads))
         variables |= {name: os.environ[name] for name in ("ATTCEM_DATA",) if name in os.environ}
         self.task = ray.remote(perform).options(
-            num_cpus=self.threads,
+            num_cpus=threads,
             num_gpus=min(1.0, have.get("GPU", 0) / self.slots),
             max_retries=0,
             runtime_env={"env_vars": variables},
@@ -42,11 +43,9 @@ class Cluster:
         self.busy: dict[Any, Job] = {}
 
     def start(self, job: Job) -> None:
-        """Hand a job to the cluster."""
         self.busy[self.task.remote(job)] = job
 
     def wait(self, seconds: float) -> list[tuple[Job, Outcome]]:
-        """What has ended, after at most so many seconds."""
         ended, _ = self.ray.wait(list(self.busy), num_returns=1, timeout=seconds)
         return [(self.busy.pop(task), self.outcome(task)) for task in ended]
 
@@ -55,19 +54,10 @@ class Cluster:
         try:
             return self.ray.get(task)
         except self.ray.exceptions.RayError as error:
-            return Outcome(
-                cause=f"Ray lost it ({type(error).__name__}: {str(error).strip().partition(chr(10))[0]})", died=True
-            )
+            said = str(error).strip().partition("\n")[0]
+            return Outcome(cause=f"Ray lost it ({type(error).__name__}: {said})", died=True)
 
     def close(self) -> None:
-        """Stop what is running and leave the cluster."""
         for task in self.busy:
             self.ray.cancel(task, force=True)
         self.ray.shutdown()
-
-
-def knock(address: str | None) -> None:
-    """Fail at once where nobody listens; Ray itself would try for minutes."""
-    host, _, port = (address or "").removeprefix("ray://").rpartition(":")
-    if port.isdigit():
-        socket.create_connection((host, int(port)), timeout=10).close()

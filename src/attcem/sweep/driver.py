@@ -1,7 +1,5 @@
 """The sweep: what is missing, what may start, what to try again. Run folders are all the state there is."""
 
-from __future__ import annotations
-
 from collections import Counter, deque
 from collections.abc import Sequence
 from pathlib import Path
@@ -40,10 +38,13 @@ class Engine(Protocol):
 def do_sweep(
     runs: Sequence[Run], out: Path, *, engine: str, jobs: int | None, address: str | None, resume: bool
 ) -> None:
-    """Do what is missing in a folder; raise if any run failed."""
     with only_one(out / LOCK, "a sweep is at work", "wait for it, or choose another --out"):
-        if not resume:
-            check_fresh(runs, out)
+        begun = [run.name for run in runs if (out / run.name).exists()]
+        if begun and not resume:
+            raise ValueError(
+                f"{out} already holds {len(begun)} of these runs, {begun[0]} for one: add --resume to complete what is "
+                "missing, or --out for another folder"
+            )
         where: Engine = Cluster(jobs, address) if engine == "ray" else Local(jobs)
         table = Table(out)
         try:
@@ -58,35 +59,28 @@ def do_sweep(
 
 
 def sweep(runs: Sequence[Run], out: Path, engine: Engine, table: Table, *, call: str = RUN) -> dict[str, Outcome]:
-    """Do all runs that have no result yet, and return the outcome of each; call it while the folder is locked.
-
-    read which runs are finished
-    while any is left:
-        start as many as there is room for
-        when one ends: keep its figures, or its cause; one whose process died is tried again, a few times
-    """
+    """Do all runs that have no result yet, and return the outcome of each; call it while the folder is locked."""
     settled = {run.name: found for run in runs if (found := finished(out / run.name))}
     table.begin(runs, settled, engine.slots)
-    waiting = deque(run for run in runs if run.name not in settled)
-    by_name = {run.name: run for run in waiting}
+    waiting = deque(Job(run.name, out / run.name, run.experiment, call) for run in runs if run.name not in settled)
     attempts: Counter[str] = Counter()
     running = 0
     try:
         while waiting or running:
             while running < engine.slots and waiting:
-                run = waiting.popleft()
-                attempts[run.name] += 1
-                engine.start(Job(run.name, out / run.name, run.experiment, call))
-                table.started(run.name, attempts[run.name])
+                job = waiting.popleft()
+                attempts[job.name] += 1
+                engine.start(job)
+                table.started(job.name, attempts[job.name])
                 running += 1
             for job, outcome in engine.wait(0.5):
                 running -= 1
-                if outcome.died and attempts[job.name] < ATTEMPTS:
-                    waiting.appendleft(by_name[job.name])
-                    table.died(job.name, outcome)
-                    continue
-                settled[job.name] = outcome
-                table.ended(job.name, outcome)
+                again = outcome.died and attempts[job.name] < ATTEMPTS
+                table.ended(job.name, outcome, again=again)
+                if again:
+                    waiting.appendleft(job)
+                else:
+                    settled[job.name] = outcome
             table.show()
     finally:
         engine.close()
@@ -107,13 +101,3 @@ def finished(folder: Path) -> Outcome | None:
         return None
     found = Outcome(result.accuracy, float(result.worst.mse))
     return None if (folder / "audit").exists() else found  # killed before it removed this: a worker will
-
-
-def check_fresh(runs: Sequence[Run], out: Path) -> None:
-    """Raise if some runs exist already and --resume was not given."""
-    begun = [run.name for run in runs if (out / run.name).exists()]
-    if begun:
-        raise ValueError(
-            f"{out} already holds {len(begun)} of these runs, {begun[0]} for one: add --resume to complete what is "
-            "missing, or --out for another folder"
-        )

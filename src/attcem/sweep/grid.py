@@ -1,7 +1,5 @@
 """A sweep's file becomes runs: a base, variants and a grid of dotted keys, times seeds; all checked before any work."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,6 +9,7 @@ from typing import Any
 from attcem.config import Experiment
 from attcem.configfile import UsageError, as_arguments, parse_experiment, read_yaml
 from attcem.experiment import run_folder
+from attcem.links import flattened
 from attcem.naming import nearest
 from attcem.parts import make_guard
 
@@ -34,17 +33,14 @@ def read_sweep(
     overrides: Sequence[str] = (),
     device: str | None = None,
 ) -> list[Run]:
-    """The runs that a file describes, in its order; `overrides` are `--key value` for the base.
-
-    They are made on `device`; where the file says, if none is given.
-    """
+    """The runs that a file describes, in order, on `device` if given; `overrides` are `--key value` for the base."""
     sweep = read_yaml(path)
     for key in sweep:
         if key not in KEYS:
             raise UsageError(f"{path}: unknown key '{key}': {nearest(str(key), KEYS)}")
     base = [*base_arguments(sweep.get("base"), path, presets), *overrides]
     seeds = checked_seeds(sweep.get("seeds") if seeds is None else seeds, path)
-    experiments: list[tuple[Experiment, str]] = []
+    runs: dict[str, Run] = {}
     every = list(combinations(sweep, path))
     for settings, label in zip(every, labels(every), strict=True):
         try:
@@ -53,8 +49,13 @@ def read_sweep(
         except UsageError as error:
             said = ", ".join(f"{key}={value}" for key, value in settings.items())
             raise UsageError(f"{path}{': ' + said if said else ''}: {error}") from None
-        experiments += [(replace(experiment, seed=seed), label) for seed in seeds or [experiment.seed]]
-    return named(experiments, path)
+        for seed in seeds or [experiment.seed]:
+            experiment = replace(experiment, seed=seed)
+            name, unnamed = run_folder(experiment), run_folder(replace(experiment, name=None))
+            if unnamed in runs:
+                raise UsageError(f"{path}: two runs have the same settings: {runs[unnamed].name} and {name}")
+            runs[unnamed] = Run(name, experiment, f"{label}, seed {seed}")
+    return list(runs.values())
 
 
 def base_arguments(base: Any, path: Path, presets: Mapping[str, Path]) -> list[str]:
@@ -72,7 +73,6 @@ def base_arguments(base: Any, path: Path, presets: Mapping[str, Path]) -> list[s
 
 
 def checked_seeds(seeds: Any, path: Path) -> list[int]:
-    """Seeds that are numbers, each named once; none if the file and the command line name none."""
     if seeds is None:
         return []
     if not isinstance(seeds, list) or not seeds or not all(type(seed) is int and seed >= 0 for seed in seeds):
@@ -104,21 +104,7 @@ def points(settings: Mapping[str, Any], path: Path) -> Iterator[dict[str, Any]]:
         if values == []:
             raise UsageError(f"{path}: {key} has no values: give some, or leave it out")
     choices = [values if isinstance(values, list) else [values] for values in settings.values()]
-    for chosen in itertools.product(*choices):
-        yield dict(zip(settings, chosen, strict=True))
-
-
-def flattened(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested settings as dotted keys; an empty mapping stays, for it means something: `defence: {}` is no defence.
-
-    >>> flattened({"defence": {"noise": {"sigma": [0.1, 0.3]}}, "seed": 1})
-    {'defence.noise.sigma': [0.1, 0.3], 'seed': 1}
-    """
-    leaves: dict[str, Any] = {}
-    for key, value in tree.items():
-        nested = isinstance(value, Mapping) and value
-        leaves |= flattened(value, f"{prefix}{key}.") if nested else {f"{prefix}{key}": value}
-    return leaves
+    yield from (dict(zip(settings, chosen, strict=True)) for chosen in itertools.product(*choices))
 
 
 def labels(every: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -131,18 +117,4 @@ def labels(every: Sequence[Mapping[str, Any]]) -> list[str]:
     return [
         ", ".join(f"{key}={value}" for key, value in settings.items() if (key, value) not in shared) or "as the base"
         for settings in every
-    ]
-
-
-def named(experiments: Sequence[tuple[Experiment, str]], path: Path) -> list[Run]:
-    """Runs under their folders' names; two of the same settings are refused, whatever they are called."""
-    seen: dict[str, str] = {}
-    for experiment, _ in experiments:
-        name, question = run_folder(experiment), run_folder(replace(experiment, name=None))
-        if question in seen:
-            raise UsageError(f"{path}: two runs have the same settings: {seen[question]} and {name}")
-        seen[question] = name
-    return [
-        Run(name, experiment, f"{label}, seed {experiment.seed}")
-        for name, (experiment, label) in zip(seen.values(), experiments, strict=True)
     ]

@@ -1,7 +1,5 @@
 """One run of a sweep, wherever it happens: in its folder, one process at a time, all that it says kept in a log."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import os
@@ -12,8 +10,8 @@ import time
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TextIO
 
 from attcem.config import Experiment
@@ -49,9 +47,9 @@ def perform(job: Job) -> Outcome:
         if not job.folder.parent.is_dir():
             raise ValueError(f"{socket.gethostname()} does not see {job.folder.parent}: all machines must share --out")
         with working_in(job.folder, wait=True), printing_into(job.folder / LOG):
-            reset_peak_memory()
-            module, _, function = job.call.partition(":")
-            result, _ = getattr(import_module(module), function)(job.experiment, job.folder, resume=True, jobs=1)
+            with contextlib.suppress(OSError):  # only Linux can reset the peak memory, which is then this run's alone
+                Path("/proc/self/clear_refs").write_text("5")
+            result, _ = resolve_name(job.call)(job.experiment, job.folder, resume=True, jobs=1)
             shutil.rmtree(job.folder / "audit", ignore_errors=True)  # killed between its result and its last step
             return Outcome(float(result.accuracy), float(result.worst.mse))
     except Exception as error:
@@ -62,7 +60,6 @@ def perform(job: Job) -> Outcome:
 
 @contextlib.contextmanager
 def printing_into(path: Path) -> Iterator[None]:
-    """Everything that this process prints goes to a log."""
     sys.stdout.flush(), sys.stderr.flush()
     before = os.dup(1), os.dup(2)
     with path.open("a", buffering=1) as log:
@@ -85,9 +82,3 @@ def say(log: TextIO, text: str) -> None:
     """Write to the log if possible: a full disk must not hide why a run failed."""
     with contextlib.suppress(OSError):
         log.write(text)
-
-
-def reset_peak_memory() -> None:
-    """Reset this process's peak memory, so that it is that of the next run alone (Linux only)."""
-    with contextlib.suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")

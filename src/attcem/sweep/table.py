@@ -1,7 +1,5 @@
 """What a sweep shows: a live table on a terminal, a line per event elsewhere."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -36,39 +34,33 @@ class Table:
         self.live = Live(console=console, auto_refresh=False, transient=True) if shown and console.is_terminal else None
 
     def begin(self, runs: Sequence[Run], settled: Mapping[str, Outcome], slots: int) -> None:
-        """Note what there is to do."""
         self.outcomes, self.total, self.slots = dict(settled), len(runs), slots
         self.labels = {run.name: run.label for run in runs}
         before = f", {len(settled)} finished before" if settled else ""
         say(f"{self.total} runs{before}, {slots} at a time, in {self.out}", shown=self.shown)
 
     def started(self, name: str, attempt: int) -> None:
-        """A run has begun, or goes on."""
         self.running[name] = time.monotonic()
         again = f" again, attempt {attempt}" if attempt > 1 else ""
         self.line(f"{name}: started{again} ({self.labels[name]})")
 
-    def died(self, name: str, outcome: Outcome) -> None:
-        """A run's process ended under it; it will be tried again."""
-        self.running.pop(name)
-        self.line(f"{name}: {outcome.cause}; it will go on from its last epoch or attack")
-
-    def ended(self, name: str, outcome: Outcome) -> None:
-        """A run has its result, or has failed."""
+    def ended(self, name: str, outcome: Outcome, *, again: bool = False) -> None:
         seconds = time.monotonic() - self.running.pop(name)
-        self.outcomes[name] = outcome
-        if outcome.cause is not None:
-            self.line(f"{name}: FAILED, {outcome.cause}; see {self.out / name / LOG}")
+        if again:
+            self.line(f"{name}: {outcome.cause}; it will go on from its last epoch or attack")
             return
-        self.spent.append(seconds)
-        self.line(f"{name}: {figures(outcome)} after {seconds:.0f} s; {self.summary()}")
+        self.outcomes[name] = outcome
+        if outcome.cause is None:
+            self.spent.append(seconds)
+            self.line(f"{name}: {figures(outcome.accuracy, outcome.mse)} after {seconds:.0f} s; {self.summary()}")
+        else:
+            self.line(f"{name}: FAILED, {outcome.cause}; see {self.out / name / LOG}")
 
     def line(self, text: str) -> None:
         """A line for a log; on a terminal the table tells it."""
         say(text, shown=self.shown and self.live is None)
 
     def summary(self) -> str:
-        """Counts and time left."""
         failed = sum(outcome.cause is not None for outcome in self.outcomes.values())
         left = self.total - len(self.outcomes)
         parts = [f"{len(self.outcomes) - failed} of {self.total} done", f"{len(self.running)} running"]
@@ -79,22 +71,20 @@ class Table:
         return ", ".join(parts)
 
     def best(self) -> tuple[str, Outcome] | None:
-        """The run that hides most among those near the highest accuracy."""
         done = [(name, outcome) for name, outcome in self.outcomes.items() if outcome.cause is None]
         top = max((outcome.accuracy for _, outcome in done), default=0.0)
         near = [(name, outcome) for name, outcome in done if outcome.accuracy >= top - NEAR]
         return max(near, key=lambda named: named[1].mse, default=None)
 
     def best_line(self) -> str:
-        """The best run in words; nothing before the first result."""
         best = self.best()
         if best is None:
             return ""
         name, outcome = best
-        return f"hides most within {NEAR} of the best accuracy: {name} ({self.labels[name]}), {figures(outcome)}"
+        found = f"{name} ({self.labels[name]}), {figures(outcome.accuracy, outcome.mse)}"
+        return f"hides most within {NEAR} of the best accuracy: {found}"
 
     def show(self) -> None:
-        """Redraw, on a terminal."""
         if self.live is None:
             return
         if not self.live.is_started:
@@ -118,7 +108,6 @@ class Table:
 
 
 def reached(log: Path) -> str:
-    """How far a run is, by the last lines of its log."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, log.stat().st_size - 4096))
@@ -128,9 +117,8 @@ def reached(log: Path) -> str:
     return found[-1] if found else ""
 
 
-def figures(outcome: Outcome) -> str:
-    """Accuracy and leakage in a few words."""
-    return f"accuracy {outcome.accuracy:.4f}, worst MSE {outcome.mse:.5f}"
+def figures(accuracy: float, mse: float) -> str:
+    return f"accuracy {accuracy:.4f}, worst MSE {mse:.5f}"
 
 
 def clock(seconds: float) -> str:
