@@ -11,7 +11,7 @@ from pathlib import Path
 
 import yaml
 
-from attcem.sweep.driver import only_sweep, sweep
+from attcem.sweep.driver import sweep
 from attcem.sweep.grid import read_sweep
 from attcem.sweep.local import Local
 from attcem.sweep.table import Table
@@ -34,9 +34,9 @@ def stubs(count: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path, out = Path(folder) / "grid.yaml", Path(folder) / "out"
         path.write_text(yaml.safe_dump({"grid": {"defence.noise.sigma": [i / 1000 for i in range(count)]}}))
-        with only_sweep(out):
-            (out / stub.RESULT).write_text(json.dumps(FOUND))
-            sweep(read_sweep(path, {}), out, Local(), Table(out, shown=False), call="benchmarks.stub:run")
+        out.mkdir()
+        (out / stub.RESULT).write_text(json.dumps(FOUND))
+        sweep(read_sweep(path, {}), out, Local(), Table(out, shown=False), call="benchmarks.stub:run")
 
 
 def eight_runs(folder: Path, width: float) -> float:

@@ -1,0 +1,14 @@
+"""Benchmarks are run by hand: what they import must not move away unnoticed."""
+
+from importlib import import_module
+from pathlib import Path
+
+import benchmarks
+import pytest
+
+NAMES = sorted(path.stem for path in Path(benchmarks.__file__).parent.glob("[a-z]*.py"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_benchmark_finds_what_it_imports(name):
+    import_module(f"benchmarks.{name}")
