@@ -14,7 +14,7 @@ import attcem
 from attcem.assess import allowed, audit, below_the_floor, record
 from attcem.assess.finished import Finished
 from attcem.assess.judge import Judge
-from attcem.assess.stages import stages
+from attcem.assess.suite import stages
 from attcem.attacks import ATTACKS, SUITES, Attack, Reconstruction, Suite
 from attcem.attacks.adversarial import AdversarialDecoder
 from attcem.attacks.decoder import Decoder

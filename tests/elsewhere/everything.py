@@ -15,7 +15,7 @@ import attcem
 from attcem.assess.evaluators import evaluator_for
 from attcem.assess.finished import Finished
 from attcem.assess.promises import promises
-from attcem.assess.stages import stages
+from attcem.assess.suite import stages
 from attcem.attacks import ATTACKS, BASELINES, PROBES, Attack, Reconstruction, regression
 from attcem.config import AuditConfig, ClientsConfig, DataConfig, Experiment, ModelConfig, TrainConfig
 from attcem.data import Data

@@ -1,7 +1,5 @@
 """The independent judge of a data set: trained once, then read from the cache by every audit of it."""
 
-from __future__ import annotations
-
 import hashlib
 from contextlib import suppress
 from pathlib import Path
@@ -33,9 +31,14 @@ def evaluator_for(data: Data, seen: int, progress: bool, device: torch.device = 
     if (name, device) not in _TRAINED:
         path, images = default_root() / "evaluators" / f"{name}.safetensors", data.private.to(device)
         with torch.random.fork_rng():  # an audit's own draws must not depend on what lies in the cache
-            _TRAINED[name, device] = read(path, images, data.classes) or trained(
-                path, images, data.classes, seen, progress
-            )
+            found = read(path, images, data.classes)
+            if found is None:
+                found = Evaluator.train(images, data.classes, seed=0, progress=progress, seen=seen)
+                state = {key: tensor.cpu().contiguous() for key, tensor in found.network.state_dict().items()}
+                state["accuracy"] = torch.tensor(found.accuracy, dtype=torch.float64)
+                with suppress(OSError):
+                    write_atomically(path, save(state))
+        _TRAINED[name, device] = found
     return _TRAINED[name, device]
 
 
@@ -47,20 +50,10 @@ def digest(images: Images, classes: int, seen: int) -> str:
     return found.hexdigest()[:32]
 
 
-def trained(path: Path, images: Images, classes: int, seen: int, progress: bool) -> Evaluator:
-    """Train it, and keep it where the cache can be written to."""
-    evaluator = Evaluator.train(images, classes, seed=0, progress=progress, seen=seen)
-    state = {name: tensor.cpu().contiguous() for name, tensor in evaluator.network.state_dict().items()}
-    with suppress(OSError):
-        write_atomically(path, save(state | {"accuracy": torch.tensor(evaluator.accuracy, dtype=torch.float64)}))
-    return evaluator
-
-
 def read(path: Path, images: Images, classes: int) -> Evaluator | None:
     """The one that was kept; a file that is missing or not whole counts as nothing."""
     try:
-        state = tensors_of(read_content(path, LARGEST), path)
-        found = Evaluator.restored(state, images, classes)
+        found = Evaluator.restored(tensors_of(read_content(path, LARGEST), path), images, classes)
         return found if 0 <= found.accuracy <= 1 else None
     except (OSError, ValueError, KeyError, RuntimeError):
         return None

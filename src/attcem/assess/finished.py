@@ -1,7 +1,5 @@
 """What an interrupted audit had finished: one file per attack, valid only for the very same question."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 from pathlib import Path
@@ -11,7 +9,7 @@ import numpy as np
 import torch
 
 from attcem.attacks import Attack, Reconstruction
-from attcem.attacks.digest import digest
+from attcem.attacks.suite import digest
 from attcem.files import replacing
 from attcem.reading.arrays import read_arrays
 from attcem.reading.content import MEGABYTE
@@ -49,12 +47,7 @@ class Finished:
         except (OSError, ValueError):
             return None
 
-    def missing(self, suite: dict[str, Attack]) -> dict[str, Attack]:
-        """The attacks of a suite that are yet to be done."""
-        return {name: attack for name, attack in suite.items() if self.find(name, attack) is None}
-
     def keep(self, name: str, attack: Attack, found: Reconstruction) -> None:
-        """Write a reconstruction, whole or not at all."""
         path = self.path(name, attack)
         if path is None:
             return
@@ -76,14 +69,10 @@ def reconstruction(arrays: dict[str, np.ndarray]) -> Reconstruction:
     state = {name.removeprefix(STATE): values for name, values in arrays.items() if name.startswith(STATE)}
     if any(values.dtype.kind not in "fiub" for values in state.values()):
         raise ValueError("what the attack goes on from is not numbers")
-    gain = arrays["gain"].item()
-    return Reconstruction(
-        torch.from_numpy(arrays["images"]),
-        arrays["curve"].tolist(),
-        arrays["warnings"].tolist(),
-        None if np.isnan(gain) else gain,
-        {name: torch.from_numpy(values) for name, values in state.items()},
-    )
+    images, curve, flags, gain = (arrays[name] for name in KEPT)
+    expected = None if np.isnan(gain) else gain.item()
+    learnt = {name: torch.from_numpy(values) for name, values in state.items()}
+    return Reconstruction(torch.from_numpy(images), curve.tolist(), flags.tolist(), expected, learnt)
 
 
 def forget(folder: Path) -> None:

@@ -1,7 +1,5 @@
 """The judge: holds the truth, scores every guess against it, and keeps each image's worst case."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,44 +21,35 @@ class Judge:
     """Every score of every attack; an image that an attack left out has NaN."""
 
     def __init__(self, truth: Images, evaluator: Evaluator) -> None:
-        self.truth, self.evaluator = truth, evaluator
-        self.pixels = truth.pixels()
+        self.truth, self.pixels, self.evaluator = truth, truth.pixels(), evaluator
         self.metrics = {name: metric for name, metric in METRICS.items() if metric.fits(self.pixels)}
         self.scores: dict[str, dict[str, Float[Tensor, " n"]]] = {}
         self.closest: list[str] = []
         """For each image the attack whose MSE is lowest, once the worst case is known."""
 
     def score(self, name: str, guess: Float[Tensor, "m c h w"]) -> None:
-        """Score one attack's pictures of the first images with every metric."""
         guess, truth = guess.cpu().float(), self.pixels[: len(guess)]
         straight = aligned(guess, truth)
         found = {metric: compute(guess, truth) for metric, compute in self.metrics.items()}
-        found |= {
-            f"aligned_{metric}": self.metrics[metric](straight, truth) for metric in ALIGNED if metric in self.metrics
-        }
+        found |= {f"aligned_{one}": self.metrics[one](straight, truth) for one in ALIGNED if one in self.metrics}
         found["recon_acc"] = self.evaluator.recognised(guess, self.truth.y[: len(guess)])
         found["feature_distance"] = self.evaluator.distance(guess, truth)
         found |= {f"reid_top{top}": reidentified(guess, self.pixels, top) for top in (1, 5)}
         missing = torch.full((len(self.truth) - len(guess),), torch.nan)
         self.scores[name] = {metric: torch.cat([values.float(), missing]) for metric, values in found.items()}
 
-    def mean(self, name: str, metric: str = "mse", first: int | None = None) -> float:
-        """One attack's mean of one metric, over all it attacked or the first so many images."""
-        return self.scores[name][metric][:first].nanmean().item()
-
-    def covered(self, name: str) -> int:
-        """How many images an attack reconstructed."""
-        return int((~self.scores[name]["mse"].isnan()).sum())
+    def mean(self, name: str, first: int | None = None) -> float:
+        return self.scores[name]["mse"][:first].nanmean().item()
 
     def summary(self, name: str) -> Scores:
-        """One attack's scores over the images."""
         return Scores.of({metric: Summary.of(values.numpy()) for metric, values in self.scores[name].items()})
 
     def worst(self, attacks: Sequence[str]) -> Scores:
         """For each image and metric, the attack that did best."""
         self.scores["worst"] = {}
         for metric in self.scores[attacks[0]]:
-            higher = self.higher_is_better(metric)
+            plain = metric.removeprefix("aligned_")
+            higher = METRICS[plain].higher_is_better if plain in METRICS else plain != "feature_distance"
             stacked = torch.stack([self.scores[name][metric] for name in attacks])
             stacked = stacked.nan_to_num(nan=-torch.inf if higher else torch.inf)
             self.scores["worst"][metric] = stacked.amax(0) if higher else stacked.amin(0)
@@ -68,13 +57,7 @@ class Judge:
                 self.closest = [attacks[i] for i in stacked.argmin(0).tolist()]
         return self.summary("worst")
 
-    def higher_is_better(self, metric: str) -> bool:
-        """Whether a higher score is a better reconstruction."""
-        plain = metric.removeprefix("aligned_")
-        return METRICS[plain].higher_is_better if plain in METRICS else plain != "feature_distance"
-
     def per_class(self, names: Sequence[str]) -> dict[str, dict[str, float]]:
-        """Worst-case means for each class, and how many images they rest on."""
         table = {}
         for label, name in enumerate(names):
             mine = self.truth.y == label
@@ -98,5 +81,4 @@ class Judge:
         }
 
     def per_image(self) -> dict[str, np.ndarray]:
-        """Every score of every image, for later statistics."""
         return {f"{name}/{metric}": v.numpy() for name, found in self.scores.items() for metric, v in found.items()}

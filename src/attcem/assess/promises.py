@@ -1,7 +1,5 @@
 """What theory promises for this device, whoever attacks."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
@@ -12,7 +10,7 @@ from attcem.defences import Defence, Guard, Stage
 from attcem.metrics.bounds import bounds
 from attcem.models import Split
 from attcem.threat import the_device
-from attcem.types import Images, Scores
+from attcem.types import Scores
 
 NUMBERS = 2**27
 """Of pixels, at most, that bounds are computed from: 10,000 images of 64×64, 891 of 224×224, in colour."""
@@ -21,7 +19,9 @@ NUMBERS = 2**27
 def promises(model: Split, guard: Guard, data: Data) -> dict[str, Any]:
     """What theory says of any attack on this device, from its clean latents of the test images."""
     device = the_device(model, guard)
-    some = at_random(data.test, max(1, NUMBERS // data.test.x[0].numel()))
+    some, most = data.test, max(1, NUMBERS // data.test.x[0].numel())
+    if len(some) > most:
+        some = some[torch.randperm(len(some), generator=torch.Generator().manual_seed(0))[:most]]
     pixels = some.pixels()
     changes = {name: link for name, link in guard.named.items() if type(link).release is not Defence.release}
 
@@ -35,22 +35,8 @@ def promises(model: Split, guard: Guard, data: Data) -> dict[str, Any]:
 
     with torch.no_grad():
         latents = torch.cat([before_noise(x).cpu() for x in pixels.split(256)])
-    return bounds(
-        latents,
-        some.y,
-        data.classes,
-        guard.sigma,
-        pixels,
-        encode=before_noise,
-        not_counted=[n for n, link in changes.items() if link.sigma == 0 and link.stage is not Stage.TRANSFORM],
-    )
-
-
-def at_random(images: Images, most: int) -> Images:
-    """All of them in their order, or so many."""
-    if len(images) <= most:
-        return images
-    return images[torch.randperm(len(images), generator=torch.Generator().manual_seed(0))[:most]]
+    others = [name for name, link in changes.items() if link.sigma == 0 and link.stage is not Stage.TRANSFORM]
+    return bounds(latents, some.y, data.classes, guard.sigma, pixels, encode=before_noise, not_counted=others)
 
 
 def below_the_floor(worst: Scores, promised: dict[str, Any]) -> list[str]:

@@ -1,7 +1,5 @@
 """What a result says besides scores: where it came from, what it cost, what the defences say of themselves."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import platform
@@ -13,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, UInt8
-from torch import Tensor, nn
+from jaxtyping import Float
+from torch import Tensor
 
 from attcem.attacks import Reconstruction
 from attcem.config import AuditConfig
@@ -78,18 +76,14 @@ def stack_epochs(epochs: list[dict[str, list[float]]]) -> dict[str, np.ndarray]:
     }
 
 
-def count_parameters(half: nn.Module) -> int:
-    """How many numbers a half learns."""
-    return sum(parameter.numel() for parameter in half.parameters())
+def parameters(model: Split) -> dict[str, int]:
+    halves = {"device": model.encoder, "cloud": model.decoder}
+    return {side: sum(parameter.numel() for parameter in half.parameters()) for side, half in halves.items()}
 
 
 def costs(model: Split, targets: Tensor) -> dict[str, float]:
-    """The size of the halves, and the bytes that one image sends over the wire."""
-    return {
-        "params_device": count_parameters(model.encoder),
-        "params_cloud": count_parameters(model.decoder),
-        "bytes": targets[0].numel() * targets.element_size(),
-    }
+    sizes: dict[str, float] = {f"params_{side}": count for side, count in parameters(model).items()}
+    return sizes | {"bytes": targets[0].numel() * targets.element_size()}
 
 
 def shown(truth: Images, mse: Float[Tensor, " n"]) -> list[int]:
@@ -106,51 +100,39 @@ def gallery(
     """Originals, each one's closest reconstruction, and the first few of every guess that made as many."""
     few = min(SHOWN, len(truth))
     worst = torch.stack([guesses[closest[i]].images[i].cpu() for i in kept])
-    rows = {name: guess.images[:few] for name, guess in guesses.items() if len(guess.images) >= few}
-    return {"original": truth.x[list(kept)].numpy()} | {
-        name: eight_bit(pictures) for name, pictures in (rows | {"worst": worst}).items()
-    }
-
-
-def eight_bit(pictures: Float[Tensor, "n c h w"]) -> UInt8[np.ndarray, "n h w c"]:
-    """Pictures in [0,1] as a file keeps them."""
-    return (pictures.cpu().clamp(0, 1) * 255).round().to(torch.uint8).permute(0, 2, 3, 1).numpy()
+    rows = {name: guess.images[:few].cpu() for name, guess in guesses.items() if len(guess.images) >= few}
+    eight_bit = {name: (x.clamp(0, 1) * 255).round().to(torch.uint8) for name, x in (rows | {"worst": worst}).items()}
+    originals = {"original": truth.x[list(kept)].numpy()}
+    return originals | {name: x.permute(0, 2, 3, 1).numpy() for name, x in eight_bit.items()}
 
 
 def describe_experiment(model: Split, guard: Guard, data: Data, config: AuditConfig) -> dict[str, Any]:
     """The configuration of something that was put together by hand; its training if that is known."""
     trained = {"train": model.record.config} if model.record and model.record.config else {}
+    shapes = [[name, list(parameter.shape)] for name, parameter in model.named_parameters()]
+    own = {  # what identifies a network of the user's own
+        "backbone": "custom",
+        "latent": list(model.latent_shape),
+        "parameters": parameters(model),
+        "sha256": hashlib.sha256(json.dumps(shapes).encode()).hexdigest(),
+    }
     return {
         "data": {"name": data.name, **data.draw},
-        "model": model.spec or describe_own(model),
+        "model": model.spec or own,
         **trained,
         "defence": describe(guard),
         "audit": {"suite": config.suite, "images": config.images, "seed": config.seed},
     }
 
 
-def describe_own(model: Split) -> dict[str, Any]:
-    """What identifies a network of the user's own: its latent, and a digest of its parameters' names and shapes."""
-    shapes = [[name, list(parameter.shape)] for name, parameter in model.named_parameters()]
-    halves = {"device": model.encoder, "cloud": model.decoder}
-    return {
-        "backbone": "custom",
-        "latent": list(model.latent_shape),
-        "parameters": {side: count_parameters(half) for side, half in halves.items()},
-        "sha256": hashlib.sha256(json.dumps(shapes).encode()).hexdigest(),
-    }
-
-
 def current_commit() -> str:
     """The commit this code was run from, or an empty string outside a checkout."""
-    here = Path(__file__).parent
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
     try:
-        found = subprocess.run(["git", "-C", str(here), "rev-parse", "HEAD"], capture_output=True, text=True, timeout=5)
+        return subprocess.run(command, capture_output=True, text=True, timeout=5).stdout.strip()
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return found.stdout.strip()
 
 
 def versions() -> dict[str, str]:
-    """What was running."""
     return {"python": platform.python_version()} | {name: version(name) for name in ("attcem", "torch", "numpy")}

@@ -1,9 +1,7 @@
 """A suite that several processes share: each takes what nobody has taken, and keeps what it finds for the audit."""
 
-from __future__ import annotations
-
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from attcem.assess.finished import Finished
 from attcem.attacks import Attack
@@ -16,43 +14,34 @@ PATIENCE = 0.5
 """Seconds between two looks at what other processes have finished."""
 
 
-def effort(attacks: dict[str, Attack]) -> float:
-    """What they cost."""
-    return sum(attack.effort for attack in attacks.values())
-
-
 def next_to(suite: dict[str, Attack], name: str) -> list[str]:
     """The attacks that go on with what this one finds."""
     return [other for other, attack in suite.items() if other != name and attack.builds_on == suite[name]]
 
 
-def following(suite: dict[str, Attack], name: str) -> float:
-    """The effort of an attack and of all that wait for it."""
-    return suite[name].effort + sum(following(suite, other) for other in next_to(suite, name))
-
-
-def chain(suite: dict[str, Attack], name: str) -> float:
-    """The effort of an attack and of the longest row of attacks behind it, each of which waits for the one before."""
-    return suite[name].effort + max((chain(suite, other) for other in next_to(suite, name)), default=0.0)
+def following(suite: dict[str, Attack], name: str, take: Callable[[Iterable[float]], float]) -> float:
+    """The effort of an attack and of those that wait for it: of all (sum), or of the longest row of them (max)."""
+    return suite[name].effort + take([0.0, *(following(suite, other, take) for other in next_to(suite, name))])
 
 
 def jobs_worth(suite: dict[str, Attack]) -> int:
     """How many processes a suite keeps busy: more do not help who waits for its longest row; at most one a core."""
-    return max(1, min(cores(), int(effort(suite) / max(chain(suite, name) for name in suite))))
+    longest = max(following(suite, name, max) for name in suite)
+    return max(1, min(cores(), int(sum(attack.effort for attack in suite.values()) / longest)))
 
 
 def take_part(
     suite: dict[str, Attack], view: View, kept: Finished, *, seed: int, processes: int = 1, progress: bool = True
 ) -> None:
     """Do what no other process has taken, one attack after the other, until nothing is left to take or to wait for."""
-    started, mine = time.perf_counter(), dict[str, Attack]()
+    started, paid = time.perf_counter(), 0.0
     for name in to_do(suite, view, kept, seed):
         say(f"attack {name}", shown=progress)
         began = time.perf_counter()
         kept.keep(name, suite[name], suite[name](view, seed=seed, progress=progress))
-        mine[name] = suite[name]
-        now, missing = time.perf_counter(), kept.missing(suite)
-        left = (now - started) * effort(missing) / effort(mine) / processes / 60
+        paid += suite[name].effort
+        now, missing = time.perf_counter(), [one for other, one in suite.items() if not kept.find(other, one)]
+        left = (now - started) * sum(one.effort for one in missing) / paid / processes / 60
         done = f"{len(suite) - len(missing)} of {len(suite)} done, about {left:.0f} min left"
         say(f"{name}: finished after {now - began:.0f} s; {done}", shown=progress)
 
@@ -64,7 +53,7 @@ def to_do(suite: dict[str, Attack], view: View, kept: Finished, seed: int) -> It
     is left to the audit, as is what waits for it: it might take this process down, too.
     """
     assert kept.folder is not None, "processes meet in a folder"
-    missing, elsewhere = sorted(suite, key=lambda name: -following(suite, name)), set[str]()
+    missing, elsewhere = sorted(suite, key=lambda name: -following(suite, name, sum)), set[str]()
     while missing:
         others_at_work = False
         for name in [name for name in missing if not any(name in next_to(suite, other) for other in missing)]:
@@ -74,12 +63,12 @@ def to_do(suite: dict[str, Attack], view: View, kept: Finished, seed: int) -> It
                     others_at_work = True
                     continue
                 found = kept.find(name, suite[name])
-                if found is None and name in elsewhere:
-                    continue
-                if found is None:
-                    yield name
-                else:
+                if found is not None:
                     suite[name].recall(view, found, seed=seed)
+                elif name in elsewhere:
+                    continue
+                else:
+                    yield name
             missing.remove(name)
             break
         else:
