@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
+import shutil
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from attcem.assess import audit, forget
+from attcem.assess import audit
 from attcem.assess.clients import by_client, client_flags
 from attcem.config import Experiment
 from attcem.data import Data
@@ -114,7 +115,7 @@ def validate(experiment: Experiment, folder: Path, *, progress: bool = True) -> 
     model = train(experiment, guard, data, folder, resume=True, progress=progress)
     config = settings_with_draw(experiment, data)
     result = audit(model, guard, data, experiment.audit, experiment=config, keep=folder / "audit", progress=False)
-    forget(folder / "audit")
+    shutil.rmtree(folder / "audit", ignore_errors=True)
     return result
 
 
@@ -139,7 +140,7 @@ def audit_run(
     if clients:
         result = with_clients(result, folder, experiment, (model, guard, data), clients)
     result.save(folder, overwrite=True)
-    forget(folder / "audit")
+    shutil.rmtree(folder / "audit", ignore_errors=True)
     return result
 
 

@@ -8,11 +8,8 @@ from typing import Any
 import torch
 
 from attcem.assess import record
-from attcem.assess.evaluators import evaluator_for
-from attcem.assess.finished import Finished, forget
-from attcem.assess.judge import Judge
-from attcem.assess.promises import below_the_floor, promises
-from attcem.assess.share import take_part
+from attcem.assess.judge import Judge, evaluator_for
+from attcem.assess.share import Finished, take_part
 from attcem.assess.suite import allowed, run_attacks, run_probes, stages
 from attcem.attacks import BASELINES, SUITES, Attack, Reconstruction
 from attcem.attacks.checks import Evidence, adequacy_flags
@@ -31,7 +28,7 @@ from attcem.types import Images, Record, Result, View
 FEWEST = 10
 """Public images without which no attack can learn and validate."""
 
-__all__ = ["allowed", "audit", "forget", "observe", "take_part"]
+__all__ = ["allowed", "audit", "observe", "take_part"]
 
 
 def audit(
@@ -74,7 +71,7 @@ def audit(
         finished = Finished(None if keep is None else Path(keep), view, config.seed)
         guesses |= run_attacks(able, view, judge, finished, seed=config.seed, progress=progress)
         probes = run_probes(suite.probes, config, view, truth, data, progress)
-        promised = promises(model, guard, data) if suite.theory else {}
+        promised = record.promises(model, guard, data) if suite.theory else {}
         by_stage = {}
         if suite.yardstick is not None:
             by_stage = stages(suite.yardstick, model, guard, data, truth, seed=config.seed, progress=progress)
@@ -83,7 +80,7 @@ def audit(
     kept, training = record.shown(truth, judge.scores["worst"]["mse"]), model.record or Record(config.seed)
     errors, frozen = {name: found["mse"] for name, found in judge.scores.items()}, guard.sigma > 0 and unchanging(view)
     flags = adequacy_flags(Evidence(able, guesses, errors, accuracy, data.classes, not describe(guard), frozen))
-    flags += below_the_floor(worst, promised) + record.training_flags(training, guard)
+    flags += record.below_the_floor(worst, promised) + record.training_flags(training, guard)
     return Result(
         config=experiment or record.describe_experiment(model, guard, data, config),
         seed=training.seed,
@@ -119,5 +116,4 @@ def observe(model: Split, guard: Guard, data: Data, config: AuditConfig) -> tupl
     """Accuracy on released latents, what the attacker sees, and the truth: the same whenever it is asked."""
     torch.manual_seed(config.seed)
     _, accuracy = evaluate(model, guard, data.test)
-    view, truth = build_view(model, guard, data, images=config.images, seed=config.seed, threat=config.threat)
-    return accuracy, view, truth
+    return accuracy, *build_view(model, guard, data, images=config.images, seed=config.seed, threat=config.threat)

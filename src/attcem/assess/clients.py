@@ -52,7 +52,6 @@ def by_client(
 
 
 def class_means(values: np.ndarray, labels: np.ndarray, classes: int) -> np.ndarray:
-    """The mean of each class; NaN where it has no image."""
     return np.array([values[labels == label].mean() if (labels == label).any() else np.nan for label in range(classes)])
 
 

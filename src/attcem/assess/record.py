@@ -1,4 +1,4 @@
-"""What a result says besides scores: where it came from, what it cost, what the defences say of themselves."""
+"""What a result says besides scores: its origin and cost, what theory promises, what the defences say of themselves."""
 
 import hashlib
 import json
@@ -17,10 +17,12 @@ from torch import Tensor
 from attcem.attacks import Reconstruction
 from attcem.config import AuditConfig
 from attcem.data import Data
-from attcem.defences import Guard, describe
+from attcem.defences import Defence, Guard, Stage, describe
+from attcem.metrics.bounds import bounds
 from attcem.models import Split
+from attcem.threat import the_device
 from attcem.train import honesty_flags
-from attcem.types import Images, Latent, Record
+from attcem.types import Images, Latent, Record, Scores
 
 SHOWN = 10
 """So many pictures are kept of every attack."""
@@ -28,13 +30,15 @@ KEPT, ROOM = 256, 2**21
 """So many pictures are kept of the worst case, or as many as fit in this many bytes."""
 EXTREMES = 3
 """Of all attacked images, so many that leak most, least, and in the middle are kept as well."""
+NUMBERS = 2**27
+"""Of pixels, at most, that bounds are computed from: 10,000 images of 64×64, 891 of 224×224, in colour."""
 
 
 def training_flags(record: Record, guard: Guard) -> list[str]:
     """What the defences say of themselves, and which of their penalties could fall without the encoder."""
     fallen = record.surrogate_only.items()
-    bounds = {name: getattr(link, "bounds_information", False) for name, link in guard.named.items()}
-    flags = guard.flags + [flag for name, fall in fallen for flag in honesty_flags(name, fall, bounds.get(name, False))]
+    bound = {name: getattr(link, "bounds_information", False) for name, link in guard.named.items()}
+    flags = guard.flags + [flag for name, fall in fallen for flag in honesty_flags(name, fall, bound.get(name, False))]
     lost = record.cost.get("lost_penalties", 0)
     steps = round(1000 * record.cost.get("train_s", 0) / max(record.cost.get("step_ms", 0), 1e-9))
     if lost > steps / 100:
@@ -65,6 +69,38 @@ def release_flags(guard: Guard, z: Latent) -> list[str]:
             flags.append("the guard draws random numbers that it does not declare: take them as an argument of release")
     guard.train(training)
     return flags
+
+
+def promises(model: Split, guard: Guard, data: Data) -> dict[str, Any]:
+    """What theory says of any attack on this device, from its clean latents of the test images."""
+    device = the_device(model, guard)
+    some, most = data.test, max(1, NUMBERS // data.test.x[0].numel())
+    if len(some) > most:
+        some = some[torch.randperm(len(some), generator=torch.Generator().manual_seed(0))[:most]]
+    pixels = some.pixels()
+    changes = {name: link for name, link in guard.named.items() if type(link).release is not Defence.release}
+
+    def before_noise(x: Tensor) -> Tensor:
+        """What the noise is added to: the clean latent, transformed where a link does that first."""
+        z = device.encode(x)
+        for link in changes.values():
+            if link.stage is Stage.TRANSFORM:
+                z = link.release(z)
+        return z.float()
+
+    with torch.no_grad():
+        latents = torch.cat([before_noise(x).cpu() for x in pixels.split(256)])
+    others = [name for name, link in changes.items() if link.sigma == 0 and link.stage is not Stage.TRANSFORM]
+    return bounds(latents, some.y, data.classes, guard.sigma, pixels, encode=before_noise, not_counted=others)
+
+
+def below_the_floor(worst: Scores, promised: dict[str, Any]) -> list[str]:
+    """Says when an attack did better than an estimate of what any attack can do."""
+    floor = promised.get("mse_floor_estimate")
+    if floor is None or worst.mse >= floor:
+        return []
+    words = f"an attack (MSE {worst.mse:.4f}) went below the floor's estimate ({floor:.4f})"
+    return [f"{words}: pictures have more structure than the estimate assumes, do not quote it"]
 
 
 def stack_epochs(epochs: list[dict[str, list[float]]]) -> dict[str, np.ndarray]:

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attcem.assess.finished import Finished
 from attcem.assess.judge import Judge
+from attcem.assess.share import Finished
 from attcem.attacks import Attack, Probe, Reconstruction
 from attcem.config import GRANTS, AuditConfig
 from attcem.data import Data

@@ -86,7 +86,6 @@ class Probe(ABC):
 
     @property
     def needs(self) -> frozenset[str]:
-        """What the threat model must grant: names of `attcem.config.GRANTS`."""
         return QUERY
 
     @abstractmethod

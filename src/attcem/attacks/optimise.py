@@ -71,8 +71,7 @@ class Optimise(Attack):
             weights = (torch.full((len(z),), weight).to(z) for weight in (anchor, tv))
             problem = Problem(match, unlikely, z, guess, *weights)
             found, fell = self.solve(problem, guess, self.steps, progress)
-            first = next(problem.split(self.images))
-            mean = view.public.mean().to(z.device)
+            first, mean = next(problem.split(self.images)), view.public.mean().to(z.device)
             ends = [found[: self.images]]
             for _ in range(self.restarts):
                 other = (mean + 0.1 * torch.randn_like(mean)).clamp(0, 1).expand_as(first.start)

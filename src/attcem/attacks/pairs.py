@@ -41,7 +41,7 @@ class Pairs:
     """
 
     repeats = 1
-    """Answers of the device that each released latent is the mean of."""
+    """Answers of the device that each released latent is the mean of; the recordings are the same for any number."""
 
     def __init__(self, oracle: Oracle, images: Images, *, seed: int, device: torch.device) -> None:
         self.oracle, self.images, self.seed, self.device = oracle, images, seed, device
@@ -49,12 +49,6 @@ class Pairs:
             first = oracle(images[:1].pixels().to(device))
         self.variants = min(VARIANTS, BUDGET // (first.numel() * first.element_size() * len(images)))
         self.recorded: dict[int, tuple[Tensor, Recording]] = {}
-
-    def averaged(self, repeats: int) -> Pairs:
-        """The same images and recordings, with so many answers averaged."""
-        other = copy.copy(self)
-        other.repeats = repeats
-        return other
 
     def epoch(self, number: int, batch: int) -> Iterator[tuple[Released, Pictures]]:
         """Every image once in one of its copies, without a last batch that is short."""
@@ -95,7 +89,9 @@ def pairs_of(view: View, images: Images, seed: int) -> Pairs:
     assert view.oracle is not None, "whoever wants pairs may query"
     oracle, times = (view.oracle.oracle, view.oracle.times) if isinstance(view.oracle, Averaged) else (view.oracle, 1)
     pairs = view.workbook.recording(oracle, seed, lambda: Pairs(oracle, images, seed=seed, device=view.targets.device))
-    return pairs.averaged(times)
+    mine = copy.copy(pairs)
+    mine.repeats = times
+    return mine
 
 
 def unchanging(view: View) -> bool:

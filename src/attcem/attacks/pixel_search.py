@@ -13,9 +13,6 @@ from attcem.attacks.errors import ErrorSpectrum
 from attcem.attacks.match import Match
 from attcem.types import Released
 
-Objective = Callable[[Tensor], Tensor]
-"""One value for each image, to be minimised."""
-
 SMOOTH = 0.01
 """Differences of pixels below this count by their squares."""
 
@@ -52,7 +49,7 @@ class Problem:
 
 
 def adam(
-    objective: Objective, x: Tensor, steps: int, *, lr: float = 0.02, low: float = 0, high: float = 1
+    objective: Callable[[Tensor], Tensor], x: Tensor, steps: int, lr: float = 0.02, low: float = 0, high: float = 1
 ) -> tuple[Tensor, list[float]]:
     """Adam from x, put back into [low, high] after every step, while the learning rate falls to zero."""
     x = x.clone().requires_grad_()
@@ -69,7 +66,7 @@ def adam(
     return x.detach(), values
 
 
-def lbfgs(objective: Objective, x: Tensor, steps: int) -> tuple[Tensor, list[float]]:
+def lbfgs(objective: Callable[[Tensor], Tensor], x: Tensor, steps: int) -> tuple[Tensor, list[float]]:
     """L-BFGS with strong Wolfe steps on u, x = sin²(u), which cannot leave [0,1].
 
     The images of one call share the length of their steps, so they are nearly, not quite, independent: a few at a

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
@@ -107,7 +106,7 @@ class PropertyProbe(Probe):
         schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, max_lr=self.lr, total_steps=self.steps)
         for _ in range(self.steps):
             pick = torch.randint(len(latents), (self.batch,)).to(latents.device)
-            loss = F.binary_cross_entropy_with_logits(network(latents[pick]), answers[pick].float())
+            loss = nn.functional.binary_cross_entropy_with_logits(network(latents[pick]), answers[pick].float())
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, count, islice
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -97,7 +96,7 @@ class Substitute(Attack):
                 clean = network(x)
                 released = clean + observed.noise * gaussian_like(clean)
                 logits = view.cloud(released)
-                task, classes = F.cross_entropy(logits, y), logits.argmax(1)
+                task, classes = nn.functional.cross_entropy(logits, y), logits.argmax(1)
                 unlike = likeness(released, observed.like(classes), classes)
                 optimiser.zero_grad()
                 (task + self.likeness * unlike).backward(inputs=list(network.parameters()))  # not the victim's

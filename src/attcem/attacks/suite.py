@@ -1,7 +1,4 @@
-"""A suite: attacks with the effort it allows them, and all else that an audit asks, under a version that tells it.
-
-The version holds a digest of what decides what an attack does: settings, and constants of the modules it is made of.
-"""
+"""A suite: attacks with the effort it allows them, and all else that an audit asks, under a version that tells it."""
 
 from __future__ import annotations
 

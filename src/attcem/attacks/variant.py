@@ -47,7 +47,6 @@ class Variant(Attack):
 
     @property
     def builds_on(self) -> Variant:
-        """What the wrapped attack builds on, by the same attacker."""
         return replace(self, attack=self.attack.builds_on)
 
     def __call__(self, view: View, *, seed: int = 0, progress: bool = False) -> Reconstruction:
