@@ -45,11 +45,10 @@ def audit(
 ) -> Result:
     """Attack a trained split network with a suite, score every image, and say how much leaks at what accuracy.
 
-    This is the only place that looks at `data.test`. `attacks` of your own run beside those of the suite, or alone
-    with suite="none". `options` are fields of AuditConfig; `experiment` is the
-    configuration to record, made from the arguments if not given. With a folder to `keep` finished attacks in, an
-    interrupted audit goes on after them. Attacks and evaluator work where the model lies; pictures are scored,
-    and bounds computed, on the CPU.
+    This is the only place that looks at `data.test`. `attacks` of your own run beside those of the suite, or alone with
+    suite="none". `options` are fields of AuditConfig; `experiment` is the configuration to record, made from the
+    arguments if not given. With a folder to `keep` finished attacks in, an interrupted audit goes on after them.
+    Attacks and evaluator work where the model lies; pictures are scored, and bounds computed, on the CPU.
     """
     config, guard = with_options(config or AuditConfig(), options), check_arguments(model, guard, data)
     suite = look_up("suite", config.suite, SUITES).beside(attacks or {})

@@ -27,7 +27,6 @@ class ClassAware(Grown):
         return self.start.needs | {"labels", "logits"}
 
     def network(self, training: Inversion, before: Inverter | None) -> Inverter:
-        """Add the class means, and solve the linear guess anew for what they leave."""
         assert before is not None, "it grows from its start"
         cloud, targets = training.view.cloud, training.view.targets
         if cloud is None:

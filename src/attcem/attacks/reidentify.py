@@ -59,8 +59,7 @@ def noise_scale(oracle: Oracle, x: Pictures, pairs: int) -> Float[Tensor, " d"]:
     """Standard deviation of the release within an image, position by position; 1 everywhere if it adds no noise."""
     recording = oracle.record(x.split(64))
     index = torch.arange(len(x), device=x.device)
-    apart = [noise_variance(recording(index), recording(index)) for _ in range(pairs)]
-    variance = torch.stack(apart).mean(0).flatten()
+    variance = torch.stack([noise_variance(recording(index), recording(index)) for _ in range(pairs)]).mean(0).flatten()
     typical = variance.mean()
     return variance.clamp_min(QUIET * typical).sqrt() if typical > 0 else torch.ones_like(variance)
 
