@@ -26,7 +26,6 @@ from attcem.assess import observe
 from attcem.attacks import SUITES
 from attcem.attacks.decoder import Decoder
 from attcem.attacks.pairs import Pairs, hold_out
-from attcem.data.loader import Augment
 from attcem.experiment import load_run, read_experiment
 from attcem.metrics import METRICS
 from attcem.progress import bar
@@ -105,7 +104,7 @@ def trained(view: View, steps: int, batch: int, seed: int) -> tuple[Unseen, floa
     assert view.oracle is not None
     torch.manual_seed(seed)
     own, held_out = hold_out(view.public, seed)
-    pairs = Pairs(view.oracle, own, augment=Augment(crop=2, flip=True), seed=seed, device=view.targets.device)
+    pairs = Pairs(view.oracle, own, seed=seed, device=view.targets.device)
     network = Unseen(view.targets.shape[1:], own.shape).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     optimiser = torch.optim.AdamW(network.parameters(), lr=2e-3, weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, max_lr=2e-3, total_steps=steps, pct_start=0.1)

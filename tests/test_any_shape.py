@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from attcem import Noise, create_defence, fit
-from attcem.assess.promises import promises
+from attcem.assess.record import promises
 from attcem.attacks import PROBES
 from attcem.explain.draw import draw
 from attcem.explain.look import look

@@ -11,10 +11,11 @@ import torch
 from torch import nn
 
 import attcem
-from attcem.assess import allowed, audit, below_the_floor, record
-from attcem.assess.finished import Finished
+from attcem.assess import allowed, audit, record
 from attcem.assess.judge import Judge
-from attcem.assess.stages import stages
+from attcem.assess.record import below_the_floor
+from attcem.assess.share import Finished
+from attcem.assess.suite import stages
 from attcem.attacks import ATTACKS, SUITES, Attack, Reconstruction, Suite
 from attcem.attacks.adversarial import AdversarialDecoder
 from attcem.attacks.decoder import Decoder

@@ -7,20 +7,20 @@ from dataclasses import replace
 import pytest
 import torch
 
-from attcem.assess import evaluators
-from attcem.assess.evaluators import digest, evaluator_for
+from attcem.assess import judge
+from attcem.assess.judge import digest, evaluator_for
 from attcem.metrics import Evaluator
 
 
 @pytest.fixture
 def small(fashion, tmp_path, monkeypatch):
     monkeypatch.setenv("ATTCEM_DATA", str(tmp_path))
-    monkeypatch.setattr(evaluators, "_TRAINED", {})
+    monkeypatch.setattr(judge, "_TRAINED", {})
     return replace(fashion, private=fashion.private[:400])
 
 
 def forget_and_forbid_training(monkeypatch):
-    monkeypatch.setattr(evaluators, "_TRAINED", {})
+    monkeypatch.setattr(judge, "_TRAINED", {})
     monkeypatch.setattr(Evaluator, "train", lambda *_, **__: pytest.fail("trained again"))
 
 
@@ -39,7 +39,7 @@ def test_a_damaged_file_is_replaced(small, tmp_path, monkeypatch, content):
     (path,) = (tmp_path / "evaluators").iterdir()
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2] if content == "half" else content)
-    monkeypatch.setattr(evaluators, "_TRAINED", {})
+    monkeypatch.setattr(judge, "_TRAINED", {})
     assert evaluator_for(small, 800, False).accuracy == first.accuracy
     assert len(path.read_bytes()) == len(whole)
 

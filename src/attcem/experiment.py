@@ -1,13 +1,14 @@
 """An experiment from its typed configuration to its result: data, split, train, attack, score."""
 
 import copy
+import shutil
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from attcem import train as training
-from attcem.assess import audit, forget
+from attcem.assess import audit
 from attcem.assess.clients import by_client, client_flags
 from attcem.config import Experiment
 from attcem.data import Data
@@ -93,7 +94,7 @@ def validate(experiment: Experiment, folder: Path) -> Result:
     model = train(experiment, guard, data, folder, resume=True, progress=True)
     config = settings_with_draw(experiment, data)
     result = audit(model, guard, data, experiment.audit, experiment=config, keep=folder / "audit", progress=False)
-    forget(folder / "audit")
+    shutil.rmtree(folder / "audit", ignore_errors=True)
     return result
 
 
@@ -112,7 +113,7 @@ def audit_run(
         table = by_client(result, (model, guard, data), clients, experiment.clients, experiment.audit)
         result = replace(result, clients=table, flags=result.flags + flags)
     result.save(folder, overwrite=True)
-    forget(folder / "audit")
+    shutil.rmtree(folder / "audit", ignore_errors=True)
     return result
 
 

@@ -78,7 +78,7 @@ def help_out(folder: Path, config: AuditConfig, processes: int, device: str) -> 
     import torch
 
     from attcem.assess import observe, take_part
-    from attcem.assess.finished import Finished
+    from attcem.assess.share import Finished
     from attcem.experiment import as_attacked, load_run, read_experiment
 
     experiment = read_experiment(folder)

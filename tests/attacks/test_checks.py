@@ -5,9 +5,8 @@ import torch
 
 from attcem.attacks import ATTACKS, Reconstruction
 from attcem.attacks.checks import Evidence, adequacy_flags
-from attcem.attacks.curves import curves
 from attcem.attacks.decoder import Decoder
-from attcem.attacks.repeated import Repeated
+from attcem.attacks.variant import Repeated, curves
 
 
 def evidence(means, *, suite=None, doubts=None, **known):

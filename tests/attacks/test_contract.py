@@ -9,7 +9,7 @@ from torch import nn
 from attcem.attacks import ATTACKS, BASELINES, SUITES
 from attcem.attacks.decoder import Decoder
 from attcem.attacks.inversion import Inversion, snapshot
-from attcem.attacks.repeated import Repeated
+from attcem.attacks.variant import Repeated
 from attcem.defences import Noise, Undefended
 from attcem.threat import build_view
 from tests.attacks.conftest import attack_on, view_of

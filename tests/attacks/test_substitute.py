@@ -9,9 +9,8 @@ from attcem.attacks import BASELINES
 from attcem.attacks.decoder import Decoder
 from attcem.attacks.grid import identity
 from attcem.attacks.likeness import wasserstein
-from attcem.attacks.made_up_device import MadeUpOracle, Network, made_up
 from attcem.attacks.observed import Observed, as_picture
-from attcem.attacks.substitute import Substitute
+from attcem.attacks.substitute import MadeUpOracle, Network, Substitute, made_up
 from attcem.defences import Noise, Undefended
 from attcem.models import Split
 from attcem.threat import build_view

@@ -11,7 +11,7 @@ import torch
 
 from attcem.attacks import EVERY_SUITE, Attack, decoder, grid, match, probe_linear, suite
 from attcem.attacks.decoder import Decoder
-from attcem.attacks.digest import digest, objects
+from attcem.attacks.suite import digest, objects
 
 SUITES = {suite.name: suite for suite in EVERY_SUITE}
 """As the package has them: other tests run a shorter smoke."""

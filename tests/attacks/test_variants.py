@@ -7,10 +7,7 @@ import torch
 
 from attcem.attacks import ATTACKS, Attack, Reconstruction
 from attcem.attacks.decoder import Decoder
-from attcem.attacks.few_pairs import FewPairs
-from attcem.attacks.repeated import Repeated
-from attcem.attacks.shifted_public import ShiftedPublic
-from attcem.attacks.variant import Variant
+from attcem.attacks.variant import FewPairs, Repeated, ShiftedPublic, Variant
 from attcem.defences import Noise
 from attcem.threat import build_view
 from attcem.types import Workbook

@@ -12,10 +12,10 @@ import pytest
 import torch
 
 import attcem
-from attcem.assess.evaluators import evaluator_for
-from attcem.assess.finished import Finished
-from attcem.assess.promises import promises
-from attcem.assess.stages import stages
+from attcem.assess.judge import evaluator_for
+from attcem.assess.record import promises
+from attcem.assess.share import Finished
+from attcem.assess.suite import stages
 from attcem.attacks import ATTACKS, BASELINES, PROBES, Attack, Reconstruction, regression
 from attcem.config import AuditConfig, ClientsConfig, DataConfig, Experiment, ModelConfig, TrainConfig
 from attcem.data import Data

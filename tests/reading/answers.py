@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from attcem.assess.evaluators import read as read_evaluator
+from attcem.assess.judge import read as read_evaluator
 from attcem.attacks.linear import Linear
 from attcem.compare import FORMATS, compare, comparison_tables
 from attcem.config import Experiment

@@ -7,7 +7,7 @@ import pytest
 import torch
 from safetensors.torch import load, save
 
-from attcem.assess.evaluators import read as read_evaluator
+from attcem.assess.judge import read as read_evaluator
 from attcem.configfile import UsageError, parse_experiment
 from attcem.experiment import load_run
 from attcem.listing import is_sweep

@@ -11,7 +11,7 @@ from PIL import Image
 from safetensors.torch import save
 from torch import nn
 
-from attcem.assess.finished import Finished
+from attcem.assess.share import Finished
 from attcem.attacks import Reconstruction
 from attcem.attacks.linear import Linear
 from attcem.config import DataConfig, Experiment, ModelConfig, TrainConfig

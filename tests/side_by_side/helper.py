@@ -11,7 +11,7 @@ import torch
 
 from attcem.attacks import ATTACKS, SUITES, Attack, Reconstruction, Suite
 from attcem.attacks.decoder import Decoder
-from attcem.attacks.repeated import Repeated
+from attcem.attacks.variant import Repeated
 from attcem.config import AuditConfig
 from attcem.progress import say
 from attcem.side_by_side import help_out

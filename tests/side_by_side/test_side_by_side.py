@@ -14,8 +14,7 @@ import torch
 
 from attcem import side_by_side
 from attcem.assess import share
-from attcem.assess.finished import Finished
-from attcem.assess.share import jobs_worth, next_to, to_do
+from attcem.assess.share import Finished, jobs_worth, next_to, to_do
 from attcem.attacks import SUITES, Reconstruction, Suite
 from attcem.attacks.decoder import Decoder
 from attcem.cli import main

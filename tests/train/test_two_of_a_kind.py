@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attcem import Noise, audit, create_defence, fit
-from attcem.assess.promises import promises
+from attcem.assess.record import promises
 from attcem.explain.look import look
 from attcem.models import split
 from attcem.types import Result

@@ -1,7 +1,5 @@
 """The audit: attack through the View, judge against the truth, keep everything per image."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -9,28 +7,14 @@ from typing import Any
 
 import torch
 
-from attcem.assess.evaluators import evaluator_for
-from attcem.assess.finished import Finished, forget
-from attcem.assess.judge import Judge
-from attcem.assess.promises import below_the_floor, promises
-from attcem.assess.record import (
-    costs,
-    current_commit,
-    describe_experiment,
-    gallery,
-    release_flags,
-    shown,
-    stack_epochs,
-    training_flags,
-    versions,
-)
-from attcem.assess.share import take_part
-from attcem.assess.stages import stages
-from attcem.assess.suite import allowed, run_attacks, run_probes
+from attcem.assess import record
+from attcem.assess.judge import Judge, evaluator_for
+from attcem.assess.share import Finished, take_part
+from attcem.assess.suite import allowed, run_attacks, run_probes, stages
 from attcem.attacks import BASELINES, SUITES, Attack, Reconstruction
 from attcem.attacks.checks import Evidence, adequacy_flags
-from attcem.attacks.curves import curves
 from attcem.attacks.pairs import unchanging
+from attcem.attacks.variant import curves
 from attcem.config import GRANTS, AuditConfig, with_options
 from attcem.data import Data
 from attcem.defences import Defence, Guard, describe
@@ -44,7 +28,7 @@ from attcem.types import Images, Record, Result, View
 FEWEST = 10
 """Public images without which no attack can learn and validate."""
 
-__all__ = ["allowed", "audit", "forget", "observe", "take_part"]
+__all__ = ["allowed", "audit", "observe", "take_part"]
 
 
 def audit(
@@ -61,11 +45,10 @@ def audit(
 ) -> Result:
     """Attack a trained split network with a suite, score every image, and say how much leaks at what accuracy.
 
-    This is the only place that looks at `data.test`. `attacks` of your own run beside those of the suite, or alone
-    with suite="none". `options` are fields of AuditConfig; `experiment` is the
-    configuration to record, made from the arguments if not given. With a folder to `keep` finished attacks in, an
-    interrupted audit goes on after them. Attacks and evaluator work where the model lies; pictures are scored,
-    and bounds computed, on the CPU.
+    This is the only place that looks at `data.test`. `attacks` of your own run beside those of the suite, or alone with
+    suite="none". `options` are fields of AuditConfig; `experiment` is the configuration to record, made from the
+    arguments if not given. With a folder to `keep` finished attacks in, an interrupted audit goes on after them.
+    Attacks and evaluator work where the model lies; pictures are scored, and bounds computed, on the CPU.
     """
     config, guard = with_options(config or AuditConfig(), options), check_arguments(model, guard, data)
     suite = look_up("suite", config.suite, SUITES).beside(attacks or {})
@@ -82,30 +65,34 @@ def audit(
         judge = Judge(truth, evaluator_for(data, suite.seen, progress, view.targets.device))
         asking = replace(view, oracle=make_oracle(model, guard))
         guesses = {name: Reconstruction(guess(asking, truth.y)) for name, guess in BASELINES.items()}
-        for name, guess in guesses.items():
-            judge.score(name, guess.images)
+        for name, free in guesses.items():
+            judge.score(name, free.images)
         finished = Finished(None if keep is None else Path(keep), view, config.seed)
         guesses |= run_attacks(able, view, judge, finished, seed=config.seed, progress=progress)
         probes = run_probes(suite.probes, config, view, truth, data, progress)
-        promised = promises(model, guard, data) if suite.theory else {}
-        by_stage = stages(suite.yardstick, model, guard, data, truth, seed=config.seed, progress=progress)
+        promised = record.promises(model, guard, data) if suite.theory else {}
+        by_stage = {}
+        if suite.yardstick is not None:
+            by_stage = stages(suite.yardstick, model, guard, data, truth, seed=config.seed, progress=progress)
     once = [name for name, attack in able.items() if attack.observations == 1]
     worst, per_class = judge.worst(once), judge.per_class(data.class_names)
-    kept, record = shown(truth, judge.scores["worst"]["mse"]), model.record or Record(config.seed)
-    flags = adequacy_flags(evidence(able, guesses, judge, view, guard, data.classes, accuracy))
+    kept, training = record.shown(truth, judge.scores["worst"]["mse"]), model.record or Record(config.seed)
+    errors, frozen = {name: found["mse"] for name, found in judge.scores.items()}, guard.sigma > 0 and unchanging(view)
+    flags = adequacy_flags(Evidence(able, guesses, errors, accuracy, data.classes, not describe(guard), frozen))
+    flags += record.below_the_floor(worst, promised) + record.training_flags(training, guard)
     return Result(
-        config=experiment or describe_experiment(model, guard, data, config),
-        seed=record.seed,
+        config=experiment or record.describe_experiment(model, guard, data, config),
+        seed=training.seed,
         accuracy=accuracy,
         attacks={name: judge.summary(name) for name in able},
         worst=worst,
         baselines={name: judge.summary(name) for name in BASELINES},
         per_class=per_class,
-        flags=flags + below_the_floor(worst, promised) + training_flags(record, guard) + release_flags(guard, some),
-        cost=record.cost | costs(model, view.targets),
-        history=record.history,
-        versions=versions(),
-        commit=current_commit(),
+        flags=flags + record.release_flags(guard, some),
+        cost=training.cost | record.costs(model, view.targets),
+        history=training.history,
+        versions=record.versions(),
+        commit=record.current_commit(),
         bounds=promised,
         suite=suite.version,
         strengths={name: link.strength for name, link in guard.named.items() if link.strength},
@@ -115,12 +102,12 @@ def audit(
         probes=probes,
         curves=curves(able, judge.mean) | ({"stages": by_stage} if by_stage else {}),
         risk=judge.risk(per_class),
-        surrogate_only=max(record.surrogate_only.values(), default=None),
+        surrogate_only=max(training.surrogate_only.values(), default=None),
         labels=[data.class_names[int(y)] for y in truth.y[kept]],
         shown=kept,
-        gallery=gallery(truth, guesses, judge.closest, kept),
+        gallery=record.gallery(truth, guesses, judge.closest, kept),
         per_image=judge.per_image(),
-        diagnostics=stack_epochs(record.diagnostics),
+        diagnostics=record.stack_epochs(training.diagnostics),
     )
 
 
@@ -128,26 +115,4 @@ def observe(model: Split, guard: Guard, data: Data, config: AuditConfig) -> tupl
     """Accuracy on released latents, what the attacker sees, and the truth: the same whenever it is asked."""
     torch.manual_seed(config.seed)
     _, accuracy = evaluate(model, guard, data.test)
-    view, truth = build_view(model, guard, data, images=config.images, seed=config.seed, threat=config.threat)
-    return accuracy, view, truth
-
-
-def evidence(
-    attacks: Mapping[str, Attack],
-    guesses: dict[str, Reconstruction],
-    judge: Judge,
-    view: View,
-    guard: Guard,
-    classes: int,
-    accuracy: float,
-) -> Evidence:
-    """What the adequacy checks look at."""
-    return Evidence(
-        attacks,
-        guesses,
-        {name: found["mse"] for name, found in judge.scores.items()},
-        accuracy=accuracy,
-        classes=classes,
-        undefended=not describe(guard),
-        frozen=guard.sigma > 0 and unchanging(view),
-    )
+    return accuracy, *build_view(model, guard, data, images=config.images, seed=config.seed, threat=config.threat)

@@ -1,13 +1,11 @@
 """The audit by client: the same attacks, weighed by what each client photographs."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
+from attcem.attacks.base import seeded
 from attcem.config import AuditConfig, ClientsConfig
 from attcem.data import Data
 from attcem.defences import Guard
@@ -20,11 +18,7 @@ REPORTED = ("mse", "psnr", "ssim", "recon_acc", "reid_top1")
 
 
 def by_client(
-    result: Result,
-    trained: tuple[Split, Guard, Data],
-    clients: Sequence[Images],
-    config: ClientsConfig,
-    audit: AuditConfig,
+    result: Result, trained: tuple[Split, Guard, Data], clients: list[Images], config: ClientsConfig, audit: AuditConfig
 ) -> list[dict[str, Any]]:
     """What an audit found, for every client but the one that attacks: no attack is run again.
 
@@ -34,35 +28,30 @@ def by_client(
     """
     model, guard, data = trained
     _, truth = build_view(model, guard, data, images=audit.images, seed=audit.seed, threat=audit.threat)
-    labels = truth.y.numpy()
-    scores = {
-        name: class_means(result.per_image[f"worst/{name}"], labels, data.classes)
-        for name in REPORTED
-        if f"worst/{name}" in result.per_image
-    }
-    free = class_means(result.per_image["mean_image/mse"], labels, data.classes)
-    accuracy = class_accuracy(model, guard, data, seed=audit.seed)
-    table = []
-    for number, images in enumerate(clients):
-        if number == config.attacker:
-            continue
-        owned = np.bincount(images.y.numpy(), minlength=data.classes)
-        table.append(
-            {
-                "client": number,
-                "images": len(images),
-                "classes": {data.class_names[label]: int(owned[label]) for label in np.flatnonzero(owned)},
-                "accuracy": mixed(accuracy, owned),
-                "worst": {name: mixed(means, owned) for name, means in scores.items()},
-                "mean_image_mse": mixed(free, owned),
-                "covered": float(owned[~np.isnan(free)].sum() / owned.sum()),
-            }
-        )
-    return table
+    means = {name: class_means(scores, truth.y.numpy(), data.classes) for name, scores in result.per_image.items()}
+    worst = {name: means[f"worst/{name}"] for name in REPORTED if f"worst/{name}" in means}
+    free = means["mean_image/mse"]
+    accuracy = np.full(data.classes, np.nan)
+    with seeded(audit.seed):
+        for label in data.test.y.unique().tolist():
+            accuracy[label] = evaluate(model, guard, data.test[data.test.y == label])[1]
+    counts = [np.bincount(images.y.numpy(), minlength=data.classes) for images in clients]
+    return [
+        {
+            "client": number,
+            "images": int(owned.sum()),
+            "classes": {data.class_names[label]: int(owned[label]) for label in np.flatnonzero(owned)},
+            "accuracy": mixed(accuracy, owned),
+            "worst": {name: mixed(each, owned) for name, each in worst.items()},
+            "mean_image_mse": mixed(free, owned),
+            "covered": float(owned[~np.isnan(free)].sum() / owned.sum()),
+        }
+        for number, owned in enumerate(counts)
+        if number != config.attacker
+    ]
 
 
 def class_means(values: np.ndarray, labels: np.ndarray, classes: int) -> np.ndarray:
-    """The mean of each class; NaN where it has no image."""
     return np.array([values[labels == label].mean() if (labels == label).any() else np.nan for label in range(classes)])
 
 
@@ -76,36 +65,21 @@ def mixed(means: np.ndarray, owned: np.ndarray) -> float | None:
     return float(np.average(means[known], weights=owned[known])) if known.any() else None
 
 
-def class_accuracy(model: Split, guard: Guard, data: Data, seed: int) -> np.ndarray:
-    """Accuracy on the released test images of each class; NaN where there are none."""
-    found = np.full(data.classes, np.nan)
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        for label in data.test.y.unique().tolist():
-            found[label] = evaluate(model, guard, data.test[data.test.y == label])[1]
-    return found
-
-
-def client_flags(model: Split, guard: Guard, guards: Sequence[Guard], some: Images) -> list[str]:
+@torch.no_grad()
+def client_flags(model: Split, guard: Guard, guards: list[Guard], some: Images) -> list[str]:
     """What the clients' own guards have to say, and whether all of them release as the deployed one does."""
     where = next(model.parameters())
-    with torch.no_grad():
-        z = model.encoder(some.pixels().to(where.device, where.dtype))
-    known, flags = set(guard.flags), []
+    z, flags = model.encoder(some.pixels().to(where.device, where.dtype)), []
+    with seeded(0):
+        deployed = guard.release(z)
     for number, own in enumerate(guards):
         own = own.to(where.device, where.dtype).eval()
-        flags += [f"client {number}: {flag}" for flag in own.flags if flag not in known]
-        if not torch.allclose(released(guard, z), released(own, z), rtol=1e-4, atol=1e-6):
+        flags += [f"client {number}: {flag}" for flag in own.flags if flag not in guard.flags]
+        with seeded(0):
+            released = own.release(z)
+        if not torch.allclose(deployed, released, rtol=1e-4, atol=1e-6):
             flags.append(
                 f"client {number} does not release as the deployed guard does: its local state changes what it sends, "
                 "and the attacks have not seen that"
             )
     return flags
-
-
-@torch.no_grad()
-def released(guard: Guard, z: torch.Tensor) -> torch.Tensor:
-    """What a guard lets out, with the same noise at every call."""
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        return guard.release(z)

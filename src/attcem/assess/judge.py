@@ -1,66 +1,64 @@
-"""The judge: holds the truth, scores every guess against it, and keeps each image's worst case."""
+"""The judge: holds the truth, scores every guess against it with an evaluator, and keeps each image's worst case."""
 
-from __future__ import annotations
-
+import hashlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Float
+from safetensors.torch import save
 from torch import Tensor
 
+from attcem.attacks.suite import RECIPE
+from attcem.data import Data, default_root
+from attcem.files import write_atomically
 from attcem.metrics import METRICS, Evaluator, aligned, reidentified
+from attcem.reading.arrays import tensors_of
+from attcem.reading.content import MEGABYTE, read_content
 from attcem.types import Images, Scores, Summary
 
-ALIGNED = ("mse", "ssim")
-"""Metrics that are also taken after the guess was aligned with the truth."""
+CPU = torch.device("cpu")
+LARGEST = 64 * MEGABYTE
+"""A judge of a thousand classes takes one."""
 
-PERCENTILES = (1, 5, 25, 50, 75, 95, 99)
+_TRAINED: dict[tuple[str, torch.device], Evaluator] = {}
 
 
 class Judge:
     """Every score of every attack; an image that an attack left out has NaN."""
 
     def __init__(self, truth: Images, evaluator: Evaluator) -> None:
-        self.truth, self.evaluator = truth, evaluator
-        self.pixels = truth.pixels()
+        self.truth, self.pixels, self.evaluator = truth, truth.pixels(), evaluator
         self.metrics = {name: metric for name, metric in METRICS.items() if metric.fits(self.pixels)}
         self.scores: dict[str, dict[str, Float[Tensor, " n"]]] = {}
-        self.closest: list[str] = []
-        """For each image the attack whose MSE is lowest, once the worst case is known."""
+        self.closest: list[str] = []  # for each image the attack whose MSE is lowest, once the worst case is known
 
     def score(self, name: str, guess: Float[Tensor, "m c h w"]) -> None:
-        """Score one attack's pictures of the first images with every metric."""
         guess, truth = guess.cpu().float(), self.pixels[: len(guess)]
-        straight = aligned(guess, truth)
+        turned = aligned(guess, truth)
         found = {metric: compute(guess, truth) for metric, compute in self.metrics.items()}
-        found |= {
-            f"aligned_{metric}": self.metrics[metric](straight, truth) for metric in ALIGNED if metric in self.metrics
-        }
+        found |= {f"aligned_{one}": self.metrics[one](turned, truth) for one in ("mse", "ssim") if one in self.metrics}
         found["recon_acc"] = self.evaluator.recognised(guess, self.truth.y[: len(guess)])
         found["feature_distance"] = self.evaluator.distance(guess, truth)
         found |= {f"reid_top{top}": reidentified(guess, self.pixels, top) for top in (1, 5)}
         missing = torch.full((len(self.truth) - len(guess),), torch.nan)
         self.scores[name] = {metric: torch.cat([values.float(), missing]) for metric, values in found.items()}
 
-    def mean(self, name: str, metric: str = "mse", first: int | None = None) -> float:
-        """One attack's mean of one metric, over all it attacked or the first so many images."""
-        return self.scores[name][metric][:first].nanmean().item()
-
-    def covered(self, name: str) -> int:
-        """How many images an attack reconstructed."""
-        return int((~self.scores[name]["mse"].isnan()).sum())
+    def mean(self, name: str, first: int | None = None) -> float:
+        return self.scores[name]["mse"][:first].nanmean().item()
 
     def summary(self, name: str) -> Scores:
-        """One attack's scores over the images."""
         return Scores.of({metric: Summary.of(values.numpy()) for metric, values in self.scores[name].items()})
 
     def worst(self, attacks: Sequence[str]) -> Scores:
         """For each image and metric, the attack that did best."""
         self.scores["worst"] = {}
         for metric in self.scores[attacks[0]]:
-            higher = self.higher_is_better(metric)
+            plain = metric.removeprefix("aligned_")
+            higher = METRICS[plain].higher_is_better if plain in METRICS else plain != "feature_distance"
             stacked = torch.stack([self.scores[name][metric] for name in attacks])
             stacked = stacked.nan_to_num(nan=-torch.inf if higher else torch.inf)
             self.scores["worst"][metric] = stacked.amax(0) if higher else stacked.amin(0)
@@ -68,13 +66,7 @@ class Judge:
                 self.closest = [attacks[i] for i in stacked.argmin(0).tolist()]
         return self.summary("worst")
 
-    def higher_is_better(self, metric: str) -> bool:
-        """Whether a higher score is a better reconstruction."""
-        plain = metric.removeprefix("aligned_")
-        return METRICS[plain].higher_is_better if plain in METRICS else plain != "feature_distance"
-
     def per_class(self, names: Sequence[str]) -> dict[str, dict[str, float]]:
-        """Worst-case means for each class, and how many images they rest on."""
         table = {}
         for label, name in enumerate(names):
             mine = self.truth.y == label
@@ -89,7 +81,7 @@ class Judge:
         leaks_most = min(per_class, key=lambda name: per_class[name]["mse"])
         return {
             "percentiles": {
-                metric: {f"p{p:02d}": float(np.percentile(worst[metric], p)) for p in PERCENTILES}
+                metric: {f"p{p:02d}": float(np.percentile(worst[metric], p)) for p in (1, 5, 25, 50, 75, 95, 99)}
                 for metric in ("mse", "ssim")
             },
             "worst_class": {"name": leaks_most, "mse": per_class[leaks_most]["mse"]},
@@ -98,5 +90,38 @@ class Judge:
         }
 
     def per_image(self) -> dict[str, np.ndarray]:
-        """Every score of every image, for later statistics."""
         return {f"{name}/{metric}": v.numpy() for name, found in self.scores.items() for metric, v in found.items()}
+
+
+def evaluator_for(data: Data, seen: int, progress: bool, device: torch.device = CPU) -> Evaluator:
+    """Trained once on `seen` of the private images, on none of which any attack is scored; then read from the cache."""
+    name = digest(data.private, data.classes, seen)
+    if (name, device) not in _TRAINED:
+        path, images = default_root() / "evaluators" / f"{name}.safetensors", data.private.to(device)
+        with torch.random.fork_rng():  # an audit's own draws must not depend on what lies in the cache
+            found = read(path, images, data.classes)
+            if found is None:
+                found = Evaluator.train(images, data.classes, seed=0, progress=progress, seen=seen)
+                state = {key: tensor.cpu().contiguous() for key, tensor in found.network.state_dict().items()}
+                state["accuracy"] = torch.tensor(found.accuracy, dtype=torch.float64)
+                with suppress(OSError):
+                    write_atomically(path, save(state))
+        _TRAINED[name, device] = found
+    return _TRAINED[name, device]
+
+
+def digest(images: Images, classes: int, seen: int) -> str:
+    """What tells one evaluator from another: its very images and labels, and how long it learns."""
+    found = hashlib.sha256(f"{RECIPE} {classes} {seen} {tuple(images.x.shape)}".encode())
+    for tensor in (images.x, images.y):
+        found.update(tensor.cpu().contiguous().numpy().data)
+    return found.hexdigest()[:32]
+
+
+def read(path: Path, images: Images, classes: int) -> Evaluator | None:
+    """The one that was kept; a file that is missing or not whole counts as nothing."""
+    try:
+        found = Evaluator.restored(tensors_of(read_content(path, LARGEST), path), images, classes)
+        return found if 0 <= found.accuracy <= 1 else None
+    except (OSError, ValueError, KeyError, RuntimeError):
+        return None

@@ -1,6 +1,4 @@
-"""What a result says besides scores: where it came from, what it cost, what the defences say of themselves."""
-
-from __future__ import annotations
+"""What a result says besides scores: its origin and cost, what theory promises, what the defences say of themselves."""
 
 import hashlib
 import json
@@ -13,16 +11,18 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, UInt8
-from torch import Tensor, nn
+from jaxtyping import Float
+from torch import Tensor
 
 from attcem.attacks import Reconstruction
 from attcem.config import AuditConfig
 from attcem.data import Data
-from attcem.defences import Guard, describe
+from attcem.defences import Defence, Guard, Stage, describe
+from attcem.metrics.bounds import bounds
 from attcem.models import Split
+from attcem.threat import the_device
 from attcem.train import honesty_flags
-from attcem.types import Images, Latent, Record
+from attcem.types import Images, Latent, Record, Scores
 
 SHOWN = 10
 """So many pictures are kept of every attack."""
@@ -30,13 +30,15 @@ KEPT, ROOM = 256, 2**21
 """So many pictures are kept of the worst case, or as many as fit in this many bytes."""
 EXTREMES = 3
 """Of all attacked images, so many that leak most, least, and in the middle are kept as well."""
+NUMBERS = 2**27
+"""Of pixels, at most, that bounds are computed from: 10,000 images of 64×64, 891 of 224×224, in colour."""
 
 
 def training_flags(record: Record, guard: Guard) -> list[str]:
     """What the defences say of themselves, and which of their penalties could fall without the encoder."""
     fallen = record.surrogate_only.items()
-    bounds = {name: getattr(link, "bounds_information", False) for name, link in guard.named.items()}
-    flags = guard.flags + [flag for name, fall in fallen for flag in honesty_flags(name, fall, bounds.get(name, False))]
+    bound = {name: getattr(link, "bounds_information", False) for name, link in guard.named.items()}
+    flags = guard.flags + [flag for name, fall in fallen for flag in honesty_flags(name, fall, bound.get(name, False))]
     lost = record.cost.get("lost_penalties", 0)
     steps = round(1000 * record.cost.get("train_s", 0) / max(record.cost.get("step_ms", 0), 1e-9))
     if lost > steps / 100:
@@ -69,6 +71,38 @@ def release_flags(guard: Guard, z: Latent) -> list[str]:
     return flags
 
 
+def promises(model: Split, guard: Guard, data: Data) -> dict[str, Any]:
+    """What theory says of any attack on this device, from its clean latents of the test images."""
+    device = the_device(model, guard)
+    some, most = data.test, max(1, NUMBERS // data.test.x[0].numel())
+    if len(some) > most:
+        some = some[torch.randperm(len(some), generator=torch.Generator().manual_seed(0))[:most]]
+    pixels = some.pixels()
+    changes = {name: link for name, link in guard.named.items() if type(link).release is not Defence.release}
+
+    def before_noise(x: Tensor) -> Tensor:
+        """What the noise is added to: the clean latent, transformed where a link does that first."""
+        z = device.encode(x)
+        for link in changes.values():
+            if link.stage is Stage.TRANSFORM:
+                z = link.release(z)
+        return z.float()
+
+    with torch.no_grad():
+        latents = torch.cat([before_noise(x).cpu() for x in pixels.split(256)])
+    others = [name for name, link in changes.items() if link.sigma == 0 and link.stage is not Stage.TRANSFORM]
+    return bounds(latents, some.y, data.classes, guard.sigma, pixels, encode=before_noise, not_counted=others)
+
+
+def below_the_floor(worst: Scores, promised: dict[str, Any]) -> list[str]:
+    """Says when an attack did better than an estimate of what any attack can do."""
+    floor = promised.get("mse_floor_estimate")
+    if floor is None or worst.mse >= floor:
+        return []
+    words = f"an attack (MSE {worst.mse:.4f}) went below the floor's estimate ({floor:.4f})"
+    return [f"{words}: pictures have more structure than the estimate assumes, do not quote it"]
+
+
 def stack_epochs(epochs: list[dict[str, list[float]]]) -> dict[str, np.ndarray]:
     """Name → one row per epoch; epochs without a reading are rows of NaN."""
     lengths = {name: len(vector) for epoch in epochs for name, vector in epoch.items()}
@@ -78,18 +112,14 @@ def stack_epochs(epochs: list[dict[str, list[float]]]) -> dict[str, np.ndarray]:
     }
 
 
-def count_parameters(half: nn.Module) -> int:
-    """How many numbers a half learns."""
-    return sum(parameter.numel() for parameter in half.parameters())
+def parameters(model: Split) -> dict[str, int]:
+    halves = {"device": model.encoder, "cloud": model.decoder}
+    return {side: sum(parameter.numel() for parameter in half.parameters()) for side, half in halves.items()}
 
 
 def costs(model: Split, targets: Tensor) -> dict[str, float]:
-    """The size of the halves, and the bytes that one image sends over the wire."""
-    return {
-        "params_device": count_parameters(model.encoder),
-        "params_cloud": count_parameters(model.decoder),
-        "bytes": targets[0].numel() * targets.element_size(),
-    }
+    sizes: dict[str, float] = {f"params_{side}": count for side, count in parameters(model).items()}
+    return sizes | {"bytes": targets[0].numel() * targets.element_size()}
 
 
 def shown(truth: Images, mse: Float[Tensor, " n"]) -> list[int]:
@@ -106,51 +136,39 @@ def gallery(
     """Originals, each one's closest reconstruction, and the first few of every guess that made as many."""
     few = min(SHOWN, len(truth))
     worst = torch.stack([guesses[closest[i]].images[i].cpu() for i in kept])
-    rows = {name: guess.images[:few] for name, guess in guesses.items() if len(guess.images) >= few}
-    return {"original": truth.x[list(kept)].numpy()} | {
-        name: eight_bit(pictures) for name, pictures in (rows | {"worst": worst}).items()
-    }
-
-
-def eight_bit(pictures: Float[Tensor, "n c h w"]) -> UInt8[np.ndarray, "n h w c"]:
-    """Pictures in [0,1] as a file keeps them."""
-    return (pictures.cpu().clamp(0, 1) * 255).round().to(torch.uint8).permute(0, 2, 3, 1).numpy()
+    rows = {name: guess.images[:few].cpu() for name, guess in guesses.items() if len(guess.images) >= few}
+    eight_bit = {name: (x.clamp(0, 1) * 255).round().to(torch.uint8) for name, x in (rows | {"worst": worst}).items()}
+    originals = {"original": truth.x[list(kept)].numpy()}
+    return originals | {name: x.permute(0, 2, 3, 1).numpy() for name, x in eight_bit.items()}
 
 
 def describe_experiment(model: Split, guard: Guard, data: Data, config: AuditConfig) -> dict[str, Any]:
     """The configuration of something that was put together by hand; its training if that is known."""
     trained = {"train": model.record.config} if model.record and model.record.config else {}
+    shapes = [[name, list(parameter.shape)] for name, parameter in model.named_parameters()]
+    own = {  # what identifies a network of the user's own
+        "backbone": "custom",
+        "latent": list(model.latent_shape),
+        "parameters": parameters(model),
+        "sha256": hashlib.sha256(json.dumps(shapes).encode()).hexdigest(),
+    }
     return {
         "data": {"name": data.name, **data.draw},
-        "model": model.spec or describe_own(model),
+        "model": model.spec or own,
         **trained,
         "defence": describe(guard),
         "audit": {"suite": config.suite, "images": config.images, "seed": config.seed},
     }
 
 
-def describe_own(model: Split) -> dict[str, Any]:
-    """What identifies a network of the user's own: its latent, and a digest of its parameters' names and shapes."""
-    shapes = [[name, list(parameter.shape)] for name, parameter in model.named_parameters()]
-    halves = {"device": model.encoder, "cloud": model.decoder}
-    return {
-        "backbone": "custom",
-        "latent": list(model.latent_shape),
-        "parameters": {side: count_parameters(half) for side, half in halves.items()},
-        "sha256": hashlib.sha256(json.dumps(shapes).encode()).hexdigest(),
-    }
-
-
 def current_commit() -> str:
     """The commit this code was run from, or an empty string outside a checkout."""
-    here = Path(__file__).parent
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
     try:
-        found = subprocess.run(["git", "-C", str(here), "rev-parse", "HEAD"], capture_output=True, text=True, timeout=5)
+        return subprocess.run(command, capture_output=True, text=True, timeout=5).stdout.strip()
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return found.stdout.strip()
 
 
 def versions() -> dict[str, str]:
-    """What was running."""
     return {"python": platform.python_version()} | {name: version(name) for name in ("attcem", "torch", "numpy")}

@@ -1,6 +1,4 @@
-"""A suite in action: which attacks may run, each in turn, and what else the latents tell."""
-
-from __future__ import annotations
+"""A suite in action: which attacks may run, each in turn, what else the latents tell, and at what stage."""
 
 import time
 from collections.abc import Mapping
@@ -8,14 +6,19 @@ from dataclasses import replace
 from typing import Any
 
 import torch
+from torch import Tensor, nn
 
-from attcem.assess.finished import Finished
 from attcem.assess.judge import Judge
+from attcem.assess.share import Finished
 from attcem.attacks import Attack, Probe, Reconstruction
 from attcem.config import GRANTS, AuditConfig
 from attcem.data import Data
+from attcem.defences import Guard
+from attcem.metrics import METRICS
+from attcem.models import Split
 from attcem.progress import say
-from attcem.types import Images, Summary, View
+from attcem.threat import the_device, view_through
+from attcem.types import Device, Images, Summary, View
 
 
 def allowed(attacks: Mapping[str, Attack], granted: frozenset[str]) -> tuple[dict[str, Attack], dict[str, str]]:
@@ -95,3 +98,22 @@ def run_probes(
             for metric, values in scores.items()
         }
     return told
+
+
+def stages(
+    attack: Attack, model: Split, guard: Guard, data: Data, truth: Images, *, seed: int, progress: bool = False
+) -> dict[str, float]:
+    """Where the protection comes from: stage → MSE of one attack there; an attacker sees only the last, `released`."""
+    deployed, encoder, where = the_device(model, guard), model.encoder, next(model.parameters())
+    devices = {"clean": Device(deployed.encode, Tensor.float), "released": deployed}
+    names = [name for name, _ in encoder.named_children()]
+    if "bottleneck" in names and isinstance(encoder, nn.Sequential):
+        before = encoder[: names.index("bottleneck")]
+        undefended = Device(lambda x: before(x.to(where.device, where.dtype)), Tensor.float)
+        devices = {"before_bottleneck": undefended} | devices
+    found = {}
+    for stage, device in devices.items():
+        guess = attack(view_through(device, data.public, truth, frozenset({"queries"})), seed=seed)
+        found[stage] = METRICS["mse"](guess.images.cpu(), truth.pixels()).mean().item()
+        say(f"one small decoder, {stage.replace('_', ' ')}: MSE {found[stage]:.5f}", shown=progress)
+    return found

@@ -8,18 +8,16 @@ from attcem.attacks.baselines import BASELINES
 from attcem.attacks.class_aware import ClassAware
 from attcem.attacks.decoder import Decoder
 from attcem.attacks.feedback import Feedback
-from attcem.attacks.few_pairs import FewPairs
 from attcem.attacks.generative import Generative
 from attcem.attacks.linear import Linear
 from attcem.attacks.optimise import Optimise
 from attcem.attacks.probe_linear import LinearProbe
 from attcem.attacks.probe_property import PropertyProbe
 from attcem.attacks.reidentify import Reidentify
-from attcem.attacks.repeated import Repeated
-from attcem.attacks.shifted_public import ShiftedPublic
 from attcem.attacks.substitute import Substitute
 from attcem.attacks.suite import Suite
 from attcem.attacks.untrained import Untrained
+from attcem.attacks.variant import FewPairs, Repeated, ShiftedPublic
 
 __all__ = [
     "ATTACKS",

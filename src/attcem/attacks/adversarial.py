@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attcem.attacks.base import Attack, Reconstruction, seeded
+from attcem.attacks.base import Attack, PerImage, Pictures, Reconstruction, seeded
 from attcem.attacks.decoder import Decoder, DecoderAttack
 from attcem.attacks.inversion import Inversion, snapshot
 from attcem.progress import bar, say
@@ -42,7 +42,6 @@ class AdversarialDecoder(Attack):
 
     @property
     def about(self) -> str:
-        """One line for `attcem list`."""
         size = self.start.decoder
         return (
             f"Fine-tunes a decoder of {size.blocks} residual blocks of {size.channels} channels against "
@@ -50,29 +49,16 @@ class AdversarialDecoder(Attack):
         )
 
     @property
-    def needs(self) -> frozenset[str]:
-        """What its start needs."""
-        return self.start.needs
-
-    @property
-    def builds_on(self) -> DecoderAttack:
-        """Its start."""
-        return self.start
-
-    @property
     def effort(self) -> float:
-        """The decoder's steps, and the critic's."""
         return self.steps * self.batch * (1 + self.critic_steps)
 
     def __call__(self, view: View, *, seed: int = 0, progress: bool = False) -> Reconstruction:
-        """Train or find the start, fine-tune a copy of it, invert the targets."""
         start = self.start.trained(view, seed, progress)
         with seeded(seed):
             tuned, curve = self.tune(start, progress)
         return Reconstruction(tuned.invert(view.targets), curve, start.flags, start.gain)
 
     def brief(self) -> AdversarialDecoder:
-        """A small start, a few steps."""
         return replace(self, start=replace(self.start.first, channels=16, blocks=1).brief(), steps=20)
 
     def tune(self, start: Inversion, progress: bool = False) -> tuple[Inversion, list[float]]:
@@ -88,12 +74,11 @@ class AdversarialDecoder(Attack):
         most = (1 + self.allowance) * curve[0]
         weight = critic_weight(self.allowance * curve[0], tuned.held_out[0].numel())
         kept, every = snapshot(tuned.network), max(1, self.steps // CHECKS)
-        epochs = (tuned.pairs.epoch(number, self.batch) for number in count(tuned.epochs))
-        data = chain.from_iterable(epochs)
+        data = chain.from_iterable(tuned.pairs.epoch(number, self.batch) for number in count(tuned.epochs))
         with bar("adversarial decoder", self.steps, unit_size=self.batch, shown=progress) as show:
             for step in range(1, self.steps + 1):
-                for group in mine.param_groups:
-                    group["lr"] = self.lr * ramp(step / self.steps)
+                share = step / self.steps  # the rate rises while the critic learns to see, and falls to zero
+                mine.param_groups[0]["lr"] = self.lr * (min(1.0, 5 * share) * (1 + math.cos(math.pi * share)) / 2)
                 for _ in range(self.critic_steps):
                     released, x = next(data)
                     with torch.no_grad():
@@ -120,14 +105,12 @@ class Critic(nn.Module):
 
     def __init__(self, colours: int, channels: int = 16) -> None:
         super().__init__()
-        widths = [colours, channels, 2 * channels, 4 * channels]
-        layers: list[nn.Module] = []
-        for narrow, wide in pairwise(widths):
-            layers += [nn.Conv2d(narrow, wide, 4, stride=2, padding=1), nn.LeakyReLU(0.2)]
-        self.layers = nn.Sequential(*layers, nn.Conv2d(widths[-1], 1, 3, padding=1))
+        self.layers = nn.Sequential()
+        for narrow, wide in pairwise([colours, channels, 2 * channels, 4 * channels]):
+            self.layers.extend([nn.Conv2d(narrow, wide, 4, stride=2, padding=1), nn.LeakyReLU(0.2)])
+        self.layers.append(nn.Conv2d(4 * channels, 1, 3, padding=1))
 
-    def forward(self, x: Float[Tensor, "b c h w"]) -> Float[Tensor, " b"]:
-        """One score per image."""
+    def forward(self, x: Pictures) -> PerImage:
         return self.layers(x - 0.5).sum((1, 2, 3))
 
 
@@ -139,7 +122,7 @@ def critic_weight(rise: float, pixels: int) -> float:
     return 2 * math.sqrt(rise / pixels)
 
 
-def steepness(critic: nn.Module, guess: Float[Tensor, "b c h w"], x: Float[Tensor, "b c h w"]) -> Float[Tensor, ""]:
+def steepness(critic: nn.Module, guess: Pictures, x: Pictures) -> Float[Tensor, ""]:
     """Mean of (|∇ critic| − 1)² half-way, anywhere, between guesses and images."""
     share = torch.rand(len(x), 1, 1, 1, device=x.device)
     between = (share * x + (1 - share) * guess).requires_grad_()
@@ -147,13 +130,7 @@ def steepness(critic: nn.Module, guess: Float[Tensor, "b c h w"], x: Float[Tenso
     return (slope.flatten(1).norm(dim=1) - 1).square().mean()
 
 
-def ramp(share: float) -> float:
-    """A learning rate that rises while the critic learns to see, and falls to zero."""
-    return min(1.0, 5 * share) * (1 + math.cos(math.pi * share)) / 2
-
-
 def update(optimiser: torch.optim.Optimizer, loss: Tensor) -> None:
-    """One step."""
-    optimiser.zero_grad(set_to_none=True)
+    optimiser.zero_grad()
     loss.backward()
     optimiser.step()

@@ -14,6 +14,9 @@ from torch import Tensor
 
 from attcem.types import Images, Released, View
 
+Pictures = Float[Tensor, "b c h w"]
+PerImage = Float[Tensor, " b"]
+
 QUERY, WHITE_BOX = frozenset({"public", "queries"}), frozenset({"public", "queries", "weights", "gradients"})
 """What most attacks need: to query the device with public images; its weights and gradients as well."""
 
@@ -27,7 +30,7 @@ class Reconstruction:
     what the attack, or one that builds on it, can go on from after an interruption.
     """
 
-    images: Float[Tensor, "n c h w"]
+    images: Pictures
     curve: list[float] = field(default_factory=list)
     flags: list[str] = field(default_factory=list)
     gain: float | None = None
@@ -37,6 +40,9 @@ class Reconstruction:
 class Attack(ABC):
     """An attack holds its settings and nothing about the victim; its guess depends on the view and the seed only."""
 
+    start: Attack | None = None
+    """The attack whose work it goes on with, found in the workbook."""
+
     @property
     def about(self) -> str:
         """One line for `attcem list`."""
@@ -45,7 +51,7 @@ class Attack(ABC):
     @property
     def needs(self) -> frozenset[str]:
         """What the threat model must grant: names of `attcem.config.GRANTS`."""
-        return QUERY
+        return self.start.needs if self.start else QUERY
 
     @property
     def effort(self) -> float:
@@ -54,8 +60,8 @@ class Attack(ABC):
 
     @property
     def builds_on(self) -> Attack:
-        """The attack whose work it goes on with, found in the workbook; itself if it starts afresh."""
-        return self
+        """Its start; itself if it starts afresh."""
+        return self.start or self
 
     @property
     def observations(self) -> int:
@@ -80,7 +86,6 @@ class Probe(ABC):
 
     @property
     def needs(self) -> frozenset[str]:
-        """What the threat model must grant: names of `attcem.config.GRANTS`."""
         return QUERY
 
     @abstractmethod

@@ -1,8 +1,6 @@
 """Were the attacks themselves adequate? A flag is a reason to doubt the numbers."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
@@ -31,11 +29,9 @@ class Evidence:
     """Whether a release that should be random came out the same twice."""
 
     def mean(self, name: str, first: int | None = None) -> float:
-        """One attack's MSE over all images it attacked, or the first so many."""
         return self.errors[name][:first].nanmean().item()
 
     def best(self, names: list[str], first: int | None = None) -> float:
-        """The lowest mean MSE of some attacks."""
         return min(self.mean(name, first=first) for name in names)
 
     def once(self) -> list[str]:
@@ -72,7 +68,6 @@ def expected_falls(seen: Evidence, gains: Mapping[str, float]) -> dict[str, floa
 
 
 def failed(seen: Evidence) -> list[str]:
-    """The worst case is no better than the free attack, or barely breaks a network that hides nothing."""
     worst, free = seen.best(seen.once()), seen.mean("mean_image")
     if worst > 1.02 * free:
         return [f"the attacks (MSE {worst:.4f}) do worse than the mean image ({free:.4f}): they failed"]
@@ -81,20 +76,14 @@ def failed(seen: Evidence) -> list[str]:
     return []
 
 
-def useless_on_undefended(seen: Evidence) -> list[str]:
-    """An attack that loses to the mean image where nothing is hidden is broken."""
-    if not seen.undefended:
-        return []
-    broken = [
-        name for name in seen.suite if seen.mean(name) > seen.mean("mean_image", first=len(seen.guesses[name].images))
-    ]
-    return [f"{', '.join(broken)}: worse than the mean image on an undefended network, so not to be relied on"] * bool(
-        broken
-    )
+def loses_undefended(seen: Evidence) -> list[str]:
+    free = {name: seen.mean("mean_image", first=len(seen.guesses[name].images)) for name in seen.suite}
+    broken = ", ".join(name for name in seen.suite if seen.mean(name) > free[name])
+    words = f"{broken}: worse than the mean image on an undefended network, so not to be relied on"
+    return [words] * bool(seen.undefended and broken)
 
 
 def larger_is_better(seen: Evidence) -> list[str]:
-    """The largest decoder still gains: a larger one may gain more."""
     decoders = sizes(seen.suite)
     if len(decoders) < 2:
         return []
@@ -104,19 +93,15 @@ def larger_is_better(seen: Evidence) -> list[str]:
 
 
 def stuck_at_linear(seen: Evidence) -> list[str]:
-    """A decoder that is no better than the linear guess, where another one is."""
-    if "linear" not in seen.suite:
+    decoders = list(sizes(seen.suite))
+    if "linear" not in seen.suite or not decoders or seen.best(decoders) > 0.95 * seen.mean("linear"):
         return []
     begun = seen.mean("linear")
-    decoders = list(sizes(seen.suite))
-    if not decoders or seen.best(decoders) > 0.95 * begun:
-        return []
     stuck = [name for name in decoders if seen.mean(name) > 0.99 * begun]
     return [f"{name}: no better than the linear guess (MSE {begun:.4f}), it learned too little" for name in stuck]
 
 
 def masked_gradients(seen: Evidence) -> list[str]:
-    """Whoever has the gradients does worse than who only queries."""
     with_gradients = [name for name in seen.once() if "gradients" in seen.suite[name].needs]
     queries = [name for name in seen.once() if seen.suite[name].needs <= {"public", "queries"}]
     if not with_gradients or not queries:
@@ -128,7 +113,6 @@ def masked_gradients(seen: Evidence) -> list[str]:
 
 
 def blind_is_better(seen: Evidence) -> list[str]:
-    """Whoever may not even query does better than who may."""
     blind = [name for name in seen.once() if "queries" not in seen.suite[name].needs]
     others = [name for name in seen.once() if name not in blind]
     if not blind or not others or seen.best(blind) > 0.98 * seen.best(others):
@@ -136,30 +120,12 @@ def blind_is_better(seen: Evidence) -> list[str]:
     return [f"{', '.join(blind)}, without access to the device, beats the attacks that query it: those are too weak"]
 
 
-def not_random(seen: Evidence) -> list[str]:
-    """Noise that the defence promises is missing from what was attacked."""
-    return ["the same image was released twice without any difference: the noise is missing"] * seen.frozen
-
-
-def near_chance(seen: Evidence) -> list[str]:
-    """A network that does not serve its task hides nothing worth hiding."""
-    words = f"accuracy {seen.accuracy:.3f} is near chance ({1 / seen.classes:.3f}): the network does not serve its task"
-    return [words] * (seen.accuracy < 2 / seen.classes)
-
-
-CHECKS: tuple[Callable[[Evidence], list[str]], ...] = (
-    cut_short,
-    failed,
-    useless_on_undefended,
-    larger_is_better,
-    stuck_at_linear,
-    masked_gradients,
-    blind_is_better,
-    not_random,
-    near_chance,
-)
+CHECKS = (cut_short, failed, loses_undefended, larger_is_better, stuck_at_linear, masked_gradients, blind_is_better)
 
 
 def adequacy_flags(seen: Evidence) -> list[str]:
-    """Sentences for the top of the report; none if there is nothing to doubt."""
-    return [flag for check in CHECKS for flag in check(seen)]
+    """Sentences for the top of the report: of the attacks, then of the victim; none if there is nothing to doubt."""
+    flags = [flag for check in CHECKS for flag in check(seen)]
+    flags += ["the same image was released twice without any difference: the noise is missing"] * seen.frozen
+    words = f"accuracy {seen.accuracy:.3f} is near chance ({1 / seen.classes:.3f}): the network does not serve its task"
+    return flags + [words] * (seen.accuracy < 2 / seen.classes)

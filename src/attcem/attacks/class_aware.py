@@ -1,7 +1,5 @@
 """A decoder that also reads what the cloud says of the class, and adds to the public mean of that class."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -9,6 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from attcem.attacks.base import Pictures
 from attcem.attacks.decoder import Grown
 from attcem.attacks.inversion import Inversion, solve
 from attcem.attacks.inverter import Inverter
@@ -21,16 +20,13 @@ class ClassAware(Grown):
 
     @property
     def words(self) -> list[str]:
-        """Those of its start, and the logits."""
         return [*self.start.words, "the cloud's logits and class means"]
 
     @property
     def needs(self) -> frozenset[str]:
-        """The cloud half, whose logits are read."""
         return self.start.needs | {"labels", "logits"}
 
     def network(self, training: Inversion, before: Inverter | None) -> Inverter:
-        """Add the class means, and solve the linear guess anew for what they leave."""
         assert before is not None, "it grows from its start"
         cloud, targets = training.view.cloud, training.view.targets
         if cloud is None:
@@ -54,8 +50,7 @@ class ClassMeans(nn.Module):
         super().__init__()
         self.cloud, self.residuals = cloud, nn.Parameter(residuals)
 
-    def forward(self, released: Released) -> Float[Tensor, "b c h w"]:
-        """What to add to the mean image."""
+    def forward(self, released: Released) -> Pictures:
         with torch.no_grad():
             probable = self.cloud(released).softmax(1)
         return torch.einsum("bk,kchw->bchw", probable, self.residuals)

@@ -8,6 +8,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attcem.attacks.base import PerImage, Pictures
+
 LEAST = 1e-6
 """Variance of a pixel below which nothing is told apart."""
 
@@ -24,7 +26,7 @@ class ErrorSpectrum:
     left: float
 
     @classmethod
-    def of(cls, errors: Float[Tensor, "n c h w"], most: int = 2048) -> ErrorSpectrum:
+    def of(cls, errors: Pictures, most: int = 2048) -> ErrorSpectrum:
         """The principal axes of these errors, no more than a quarter as many as there are errors."""
         flat = errors.flatten(1)
         pixels = flat.shape[1]
@@ -41,11 +43,11 @@ class ErrorSpectrum:
         return cls(axes, variance.clamp_min(LEAST), max(LEAST, left))
 
     @classmethod
-    def even(cls, like: Float[Tensor, "b c h w"]) -> ErrorSpectrum:
+    def even(cls, like: Pictures) -> ErrorSpectrum:
         """Variance 1 everywhere."""
         return cls(like.new_zeros(like[0].numel(), 0), like.new_zeros(0), 1.0)
 
-    def __call__(self, away: Float[Tensor, "b c h w"]) -> Float[Tensor, " b"]:
+    def __call__(self, away: Pictures) -> PerImage:
         """How unlikely such errors are: Σ_k (u_k·e)² / λ_k + (‖e‖² − Σ_k (u_k·e)²) / s²."""
         flat = away.flatten(1)
         along = (flat @ self.axes).square()

@@ -1,7 +1,5 @@
 """A decoder that sends its first guess to the device, and reads by how much the answer differs from what was sent."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,6 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from attcem.attacks.base import Pictures
 from attcem.attacks.decoder import Grown
 from attcem.attacks.flat_grid import grid_of
 from attcem.attacks.grid import Cells, Grid
@@ -28,13 +27,11 @@ class Feedback(Grown):
 
     @property
     def words(self) -> list[str]:
-        """Those of its start, and the answer."""
         return [*self.start.words, "the device's answer to its first guess"]
 
     @property
     def effort(self) -> float:
-        """Every guess goes to the device as well."""
-        return 1.6 * super().effort
+        return 1.6 * super().effort  # every guess goes to the device as well
 
     def network(self, training: Inversion, before: Inverter | None) -> Inverter:
         """Let the start's network also read the answers to its own guesses, unless it does already."""
@@ -59,8 +56,8 @@ class AnsweredGrid(Cells):
         self,
         grid: Grid,
         guess: nn.Module,
-        ask: Callable[[Float[Tensor, "b c h w"]], Released],
-        latents: Float[Tensor, " n *latent"],
+        ask: Callable[..., Released],
+        latents: Released,
         height: int,
         width: int,
         channels: int,
@@ -73,11 +70,9 @@ class AnsweredGrid(Cells):
         self.size, self.covers, self.located = grid.size, grid.covers, grid.located
 
     @torch.no_grad()
-    def difference(self, released: Float[Tensor, " b *latent"]) -> Float[Tensor, " b *wider"]:
-        """What was sent, less the device's answer to the guess."""
+    def difference(self, released: Released) -> Float[Tensor, " b *wider"]:
         answer = self.ask(self.guess(released).clamp(0, 1))
         return self.grid.both(released) - self.grid.both(answer)
 
-    def forward(self, released: Float[Tensor, " b *latent"]) -> Float[Tensor, "b c h w"]:
-        """The latent as a grid of cells, and the difference in further channels."""
+    def forward(self, released: Released) -> Pictures:
         return torch.cat([self.grid(released), self.differences(self.difference(released))], 1)

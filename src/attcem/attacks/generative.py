@@ -6,10 +6,9 @@ import math
 from dataclasses import dataclass, field, replace
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
-from attcem.attacks.base import WHITE_BOX, Attack, Reconstruction, seeded
+from attcem.attacks.base import WHITE_BOX, Attack, Pictures, Reconstruction, seeded
 from attcem.attacks.decoder import Decoder, DecoderAttack
 from attcem.attacks.errors import ErrorSpectrum
 from attcem.attacks.image_model import VAE, Prior
@@ -47,24 +46,16 @@ class Generative(Attack):
     start: DecoderAttack = field(default_factory=lambda: Decoder(64, 4))
 
     @property
-    def builds_on(self) -> DecoderAttack:
-        """Its start."""
-        return self.start
-
-    @property
     def effort(self) -> float:
-        """The image model, and two searches for every image, with a grid of weights for some."""
         searched = 3 * self.images + (2 + len(REFINEMENTS)) * self.tuning
         return self.prior.steps * self.prior.batch / 2 + self.steps * searched
 
     def brief(self) -> Generative:
-        """A few images, a few steps, an image model that is all but linear."""
         start = replace(self.start.first, channels=16, blocks=1).brief()
         prior = replace(self.prior, dimensions=32, channels=16, steps=20)
         return replace(self, images=min(8, self.images), steps=60, tuning=8, prior=prior, start=start)
 
     def __call__(self, view: View, *, seed: int = 0, progress: bool = False) -> Reconstruction:
-        """Train or find decoder and image model, tune on public images, search for the first targets."""
         if view.oracle is None or view.device is None:
             raise ValueError("this attack needs the device's weights: choose the threat model white_box")
         with seeded(seed):
@@ -74,7 +65,7 @@ class Generative(Attack):
             x = held_out[:MEASURED].pixels().to(view.targets.device)
             z = torch.cat([view.oracle(part) for part in x.split(TOGETHER)])
             known = x, decoder.invert(z), z
-            search = Search(model, Match(view, seed), *known, self)
+            search = Search(self, model, Match(view, seed), *known)
             weight, share, curve = search.tuned(*(part[: self.tuning] for part in known))
             guess, found = decoder.invert(view.targets[: self.images]), list[Tensor]()
             if not share:
@@ -90,16 +81,8 @@ class Generative(Attack):
 class Search:
     """Both searches, scaled by what is known of public images x, a decoder's guesses of them, and their releases z."""
 
-    def __init__(
-        self,
-        model: VAE,
-        match: Match,
-        x: Float[Tensor, "b c h w"],
-        guess: Float[Tensor, "b c h w"],
-        z: Released,
-        settings: Generative,
-    ) -> None:
-        self.model, self.match, self.settings = model, match, settings
+    def __init__(self, attack: Generative, model: VAE, match: Match, x: Pictures, guess: Pictures, z: Released) -> None:
+        self.attack, self.model, self.match = attack, model, match
         with torch.no_grad():
             truth, start = model.encode(x)[0], model.encode(guess)[0]
             self.tau = (truth - start).square().mean(0).clamp_min(1e-4)
@@ -108,33 +91,28 @@ class Search:
         self.error = (best - x).square().mean().clamp_min(1e-6).item()
         self.temper = max(1.0, left.mean().item() / z[0].numel())
 
-    def paint(self, guess: Float[Tensor, "b c h w"], z: Released) -> Float[Tensor, "b c h w"]:
-        """Search the model's latent, starting at the guess."""
+    def paint(self, guess: Pictures, z: Released) -> Pictures:
         with torch.no_grad():
             start = self.model.encode(guess)[0]
             rest = guess - self.model.generate(start)
-        w = start.clone().requires_grad_()
-        optimiser, steps = torch.optim.Adam([w]), self.settings.steps
-        for step in range(steps):
-            optimiser.param_groups[0]["lr"] = self.settings.lr * min(1.0, 2 * (1 - step / steps))
+
+        def objective(w: Tensor) -> Tensor:
             mismatch = self.match(rest + self.model.generate(w), z) / self.temper
-            (mismatch + ((w - start).square() / self.tau).sum(1)).sum().backward(inputs=[w])
-            optimiser.step()
-            optimiser.zero_grad()
+            return mismatch + ((w - start).square() / self.tau).sum(1)
+
+        w, _ = adam(objective, start, self.attack.steps, lr=self.attack.lr, low=-math.inf, high=math.inf)
         with torch.no_grad():
             return (rest + self.model.generate(w)).clamp(0, 1)
 
-    def refine(self, painted: Float[Tensor, "b c h w"], z: Released, weight: float) -> Float[Tensor, "b c h w"]:
+    def refine(self, painted: Pictures, z: Released, weight: float) -> Pictures:
         """Search the pixels near what was painted; an infinite weight leaves it as it is."""
         if math.isinf(weight):
             return painted
         anchor = weight * torch.ones(len(z)).to(painted)
         near = Problem(self.match, ErrorSpectrum.even(painted), z, painted, anchor, torch.zeros_like(anchor))
-        return adam(near, painted, self.settings.steps)[0]
+        return adam(near, painted, self.attack.steps)[0]
 
-    def tuned(
-        self, x: Float[Tensor, "b c h w"], guess: Float[Tensor, "b c h w"], z: Released
-    ) -> tuple[float, float, list[float]]:
+    def tuned(self, x: Pictures, guess: Pictures, z: Released) -> tuple[float, float, list[float]]:
         """The refinement's weight and the share of the way to go that serve best here, and the errors on the way.
 
         The share is 0, which leaves the guess, unless going gains more than a standard error.

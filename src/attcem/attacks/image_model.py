@@ -1,7 +1,5 @@
 """What pictures look like, learnt from public images: a variational autoencoder."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from itertools import chain, count, islice
@@ -11,7 +9,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attcem.attacks.base import seeded
+from attcem.attacks.base import Pictures, seeded
 from attcem.attacks.grid import PATCH, Unfold
 from attcem.attacks.inverter import Residual, zeroed
 from attcem.data.loader import Loader
@@ -27,7 +25,7 @@ class VAE(nn.Module):
 
     mean: Tensor
 
-    def __init__(self, pixels: Float[Tensor, "n c h w"], dimensions: int, channels: int) -> None:
+    def __init__(self, pixels: Pictures, dimensions: int, channels: int) -> None:
         super().__init__()
         self.register_buffer("mean", pixels.mean(0))
         colours, height, width = self.mean.shape
@@ -48,7 +46,7 @@ class VAE(nn.Module):
         self.start_linear(pixels)
 
     @torch.no_grad()
-    def start_linear(self, pixels: Float[Tensor, "n c h w"]) -> None:
+    def start_linear(self, pixels: Pictures) -> None:
         """The maximum likelihood solution: axes u_k, variances λ_k, and the mean s² of the variances left out."""
         flat = (pixels - self.mean).flatten(1)
         dimensions = self.paint.in_features
@@ -62,15 +60,14 @@ class VAE(nn.Module):
         spread = (left / torch.maximum(variance, left)).log()
         self.project.bias.copy_(torch.cat([torch.zeros_like(spread), spread]))
 
-    def encode(self, x: Float[Tensor, "b c h w"]) -> tuple[Float[Tensor, "b k"], Float[Tensor, "b k"]]:
-        """Mean and log variance of the latent of these images."""
+    def encode(self, x: Pictures) -> tuple[Float[Tensor, "b k"], Float[Tensor, "b k"]]:
+        """Mean and log variance of the latent."""
         away = x - self.mean
         cells = F.gelu(self.look(F.pad(away, self.missing)))
         centre, spread = (self.project(away.flatten(1)) + self.add(cells.flatten(1))).chunk(2, 1)
         return centre, spread.clamp(-12, 4)
 
-    def generate(self, w: Float[Tensor, "b k"]) -> Float[Tensor, "b c h w"]:
-        """The image of a latent, not clamped."""
+    def generate(self, w: Float[Tensor, "b k"]) -> Pictures:
         height, width = self.mean.shape[1:]
         added = self.out(F.gelu(self.unfold(self.body(self.spread(w)))))[..., :height, :width]
         return self.mean + self.paint(w).unflatten(1, self.mean.shape) + added
@@ -93,25 +90,18 @@ class Prior:
     lr: float = 2e-3
 
     def trained(self, view: View, images: Images, seed: int, progress: bool = False) -> VAE:
-        """The trained model of these images, found in the workbook if it was trained before."""
-
-        def train() -> VAE:
-            with seeded(seed):
-                return self.train(images, view.targets.device, seed, progress)
-
-        return view.workbook.model(self, seed, train)
+        return view.workbook.model(self, seed, lambda: self.train(images, view.targets.device, seed, progress))
 
     def train(self, images: Images, device: torch.device, seed: int, progress: bool) -> VAE:
-        """From the linear start, while the learning rate falls to zero."""
         pixels = images.pixels().to(device)
-        model = VAE(pixels, min(self.dimensions, len(images), pixels[0].numel()), self.channels).to(device)
         loader = Loader(images, self.batch, device=device, seed=seed)
-        linear = [*model.project.parameters(), *model.paint.parameters()]
-        rest = [p for p in model.parameters() if all(p is not known for known in linear)]
-        groups = [{"params": rest, "share": 1.0}, {"params": linear, "share": 0.1}]
-        optimiser = torch.optim.Adam(groups, betas=(0.9, 0.99))
         batches = chain.from_iterable(map(loader.epoch, count()))
-        with bar("image model", self.steps, unit_size=self.batch, shown=progress) as show:
+        with seeded(seed), bar("image model", self.steps, unit_size=self.batch, shown=progress) as show:
+            model = VAE(pixels, min(self.dimensions, len(images), pixels[0].numel()), self.channels).to(device)
+            linear = [*model.project.parameters(), *model.paint.parameters()]
+            rest = [p for p in model.parameters() if all(p is not known for known in linear)]
+            groups = [{"params": rest, "share": 1.0}, {"params": linear, "share": 0.1}]
+            optimiser = torch.optim.Adam(groups, betas=(0.9, 0.99))
             for step, (x, _) in enumerate(islice(batches, self.steps)):
                 share = step / self.steps
                 for group in optimiser.param_groups:
@@ -119,7 +109,7 @@ class Prior:
                 centre, spread = model.encode(x)
                 w = centre + (spread / 2).exp() * torch.randn_like(centre)
                 loss = negative_bound(x, model.generate(w), centre, spread)
-                optimiser.zero_grad(set_to_none=True)
+                optimiser.zero_grad()
                 loss.backward()
                 torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
                 optimiser.step()

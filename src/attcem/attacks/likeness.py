@@ -1,7 +1,5 @@
 """How far latents are from others as a crowd, and whether pictures look like others."""
 
-from __future__ import annotations
-
 import math
 
 import torch
@@ -9,6 +7,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from attcem.attacks.base import Pictures
 from attcem.types import Released
 
 DIRECTIONS, COMPONENTS = 32, 64
@@ -52,7 +51,6 @@ def wasserstein(
 
 
 def unit_columns(rows: int, columns: int) -> Float[Tensor, "rows columns"]:
-    """Random directions."""
     return F.normalize(torch.randn(rows, columns), dim=0)
 
 
@@ -63,13 +61,12 @@ def unnatural(pictures: Float[Tensor, "n c h w"], natural: Float[Tensor, "m c h 
     return max(level.item(), spectrum.item(), rough.item())
 
 
-def patch_spectrum(x: Float[Tensor, "n c h w"], side: int = 4) -> Float[Tensor, " d"]:
+def patch_spectrum(x: Pictures, side: int = 4) -> Float[Tensor, " d"]:
     """Variances of patches along their principal components, smallest first."""
     patches = F.unfold(x, side, stride=side).transpose(1, 2).flatten(0, 1)
     spectrum = torch.linalg.eigvalsh(patches.T.cov().double())
     return spectrum.clamp_min(1e-4 * spectrum.mean().clamp_min(1e-8)).to(x)
 
 
-def roughness(x: Float[Tensor, "n c h w"]) -> Float[Tensor, ""]:
-    """Mean absolute difference of neighbouring pixels."""
+def roughness(x: Pictures) -> Float[Tensor, ""]:
     return (x.diff(dim=2).abs().mean() + x.diff(dim=3).abs().mean()).clamp_min(1e-6)

@@ -1,12 +1,8 @@
 """How well an image explains an observation, to whoever has the weights."""
 
-from __future__ import annotations
-
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
-from attcem.attacks.base import noise_variance, seeded
+from attcem.attacks.base import PerImage, Pictures, noise_variance, seeded
 from attcem.attacks.grid import identity, straighten
 from attcem.maths import gaussian_like
 from attcem.types import Latent, Released, View
@@ -66,7 +62,7 @@ class Match:
             (gradient,) = torch.autograd.grad((released * gaussian_like(released)).sum(), z)
         return bool(gradient.any())
 
-    def expected(self, x: Float[Tensor, "b c h w"]) -> Released:
+    def expected(self, x: Pictures) -> Released:
         """E[release(encode(x))], differentiable."""
         z = self.device.encode(x).float()
         if self.adds:
@@ -74,7 +70,7 @@ class Match:
         mean = torch.stack([self.device.release(z) for _ in range(self.draws)]).mean(0)
         return mean if self.differentiable else z + (mean - z).detach()
 
-    def __call__(self, x: Float[Tensor, "b c h w"], z: Released) -> Float[Tensor, " b"]:
+    def __call__(self, x: Pictures, z: Released) -> PerImage:
         """The mismatch of each image with its own observation; its gradient is zero where the encoder ignores x."""
         mismatch = (self.read(self.expected(x)) - self.read(z)).square() / self.scale
         return mismatch.flatten(1).sum(1) + 0 * x.flatten(1).sum(1)

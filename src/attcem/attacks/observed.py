@@ -11,13 +11,13 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from attcem.attacks.base import noise_variance
+from attcem.attacks.base import Pictures, noise_variance
 from attcem.attacks.grid import identity
 from attcem.attacks.likeness import unnatural
 from attcem.maths import gaussian_like
 from attcem.types import Latent, Released, View
 
-Encoder = Callable[[Float[Tensor, "b c h w"]], Latent]
+Encoder = Callable[[Pictures], Latent]
 
 RESENT, BEYOND = 256, 5.0
 """Targets sent twice to measure the noise; standard deviations of it by which a value may leave its range."""
@@ -51,8 +51,7 @@ class Observed:
     @property
     def spread(self) -> Float[Tensor, "*channels"]:
         """Deviation of every channel; of every value where a latent is flat."""
-        within = [0, *range(2, self.latents.ndim)]
-        return self.latents.std(within, correction=0, keepdim=True)[0].clamp_min(1e-6)
+        return self.latents.std([0, *range(2, self.latents.ndim)], correction=0, keepdim=True)[0].clamp_min(1e-6)
 
     @property
     def silent(self) -> bool:
@@ -83,8 +82,7 @@ def as_picture(view: View, observed: Observed) -> Encoder | None:
     fold = math.isqrt(latent[0] // colours) if len(latent) == 3 else 0
     if fold < 1 or latent != (colours * fold**2, height / fold, width / fold):
         return None
-    pixels = view.public.pixels().to(view.targets.device)
-    plain = F.pixel_unshuffle(pixels, fold)
+    plain = F.pixel_unshuffle(view.public.pixels().to(view.targets.device), fold)
     each = [0, 2, 3]
     signal = (observed.latents.var(each, correction=0) - observed.noise.square().mean((1, 2))).clamp_min(0)
     scale = (signal / plain.var(each, correction=0).clamp_min(1e-8)).sqrt()[:, None, None]

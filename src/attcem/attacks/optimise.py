@@ -51,23 +51,15 @@ class Optimise(Attack):
     start: DecoderAttack = field(default_factory=lambda: Decoder(64, 4))
 
     @property
-    def builds_on(self) -> DecoderAttack:
-        """Its start."""
-        return self.start
-
-    @property
     def effort(self) -> float:
-        """Every step of every start, and the grid of weights at half the steps."""
-        grid = len(ANCHORS) * len(ROUGH) * self.tuning / 2
+        grid = len(ANCHORS) * len(ROUGH) * self.tuning / 2  # of weights, each tried for half the steps
         return self.steps * (self.images * (1 + self.restarts) + grid)
 
     def brief(self) -> Optimise:
-        """A few images, a few steps, a decoder of seconds."""
         start = replace(self.start.first, channels=16, blocks=1).brief()
         return replace(self, images=min(8, self.images), steps=60, tuning=8, start=start)
 
     def __call__(self, view: View, *, seed: int = 0, progress: bool = False) -> Reconstruction:
-        """Tune the weights, search from every start, keep the best for each target."""
         with seeded(seed):
             decoder, match = self.start.trained(view, seed, progress), Match(view, seed, self.draws, straight=True)
             unlikely, anchor, tv, curve = self.tuned(view, match, decoder, seed)
@@ -79,8 +71,7 @@ class Optimise(Attack):
             weights = (torch.full((len(z),), weight).to(z) for weight in (anchor, tv))
             problem = Problem(match, unlikely, z, guess, *weights)
             found, fell = self.solve(problem, guess, self.steps, progress)
-            first = next(problem.split(self.images))
-            mean = view.public.mean().to(z.device)
+            first, mean = next(problem.split(self.images)), view.public.mean().to(z.device)
             ends = [found[: self.images]]
             for _ in range(self.restarts):
                 other = (mean + 0.1 * torch.randn_like(mean)).clamp(0, 1).expand_as(first.start)

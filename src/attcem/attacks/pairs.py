@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
+from attcem.attacks.base import Pictures
 from attcem.data.loader import Augment, Loader, in_order, shift_flip
 from attcem.types import Images, Oracle, Recording, Released, View
 
+AUGMENT = Augment(crop=2, flip=True)
 VARIANTS, BUDGET = 8, 2**30
 """Shifted and mirrored copies of the public images, as many as fit into so many bytes of latents."""
 
@@ -24,12 +25,10 @@ class Averaged:
     oracle: Oracle
     times: int
 
-    def __call__(self, x: Float[Tensor, "b c h w"], repeats: int = 1) -> Released:
-        """What the device sends for these images, on average."""
+    def __call__(self, x: Pictures, repeats: int = 1) -> Released:
         return self.oracle(x, repeats * self.times)
 
-    def record(self, batches: Iterable[Float[Tensor, "b c h w"]]) -> Recording:
-        """The same for images that will be queried often."""
+    def record(self, batches: Iterable[Pictures]) -> Recording:
         recording = self.oracle.record(batches)
         return lambda index, repeats=1: recording(index, repeats * self.times)
 
@@ -42,25 +41,19 @@ class Pairs:
     """
 
     repeats = 1
-    """Answers of the device that each released latent is the mean of."""
+    """Answers of the device that each released latent is the mean of; the recordings are the same for any number."""
 
-    def __init__(self, oracle: Oracle, images: Images, *, augment: Augment, seed: int, device: torch.device) -> None:
-        self.oracle, self.images, self.augment, self.seed, self.device = oracle, images, augment, seed, device
+    def __init__(self, oracle: Oracle, images: Images, *, seed: int, device: torch.device) -> None:
+        self.oracle, self.images, self.seed, self.device = oracle, images, seed, device
         with torch.random.fork_rng():  # whoever finds these pairs made goes on with the same random numbers
             first = oracle(images[:1].pixels().to(device))
         self.variants = min(VARIANTS, BUDGET // (first.numel() * first.element_size() * len(images)))
         self.recorded: dict[int, tuple[Tensor, Recording]] = {}
 
-    def averaged(self, repeats: int) -> Pairs:
-        """The same images and recordings, with so many answers averaged."""
-        other = copy.copy(self)
-        other.repeats = repeats
-        return other
-
-    def epoch(self, number: int, batch: int) -> Iterator[tuple[Released, Float[Tensor, "b c h w"]]]:
+    def epoch(self, number: int, batch: int) -> Iterator[tuple[Released, Pictures]]:
         """Every image once in one of its copies, without a last batch that is short."""
         if not self.variants:
-            loader = Loader(self.images, batch, device=self.device, augment=self.augment, seed=self.seed)
+            loader = Loader(self.images, batch, device=self.device, augment=AUGMENT, seed=self.seed)
             for x, _ in loader.epoch(number):
                 yield self.oracle(x, self.repeats), x
             return
@@ -71,20 +64,16 @@ class Pairs:
             yield recording(pick, self.repeats), x[pick].permute(0, 3, 1, 2).float().div_(255)
 
     def copy(self, number: int) -> tuple[Tensor, Recording]:
-        """The images as they are, or shifted and mirrored, and the device's record of them."""
+        """The images as they are, or each shifted and mirrored at random, and the device's record of them."""
         if number not in self.recorded:
-            moved = self.images if number == 0 else moved_about(self.images, self.augment, self.seed + number)
-            pixels = (x for x, _ in in_order(moved, device=self.device))
-            self.recorded[number] = moved.x.to(self.device), self.oracle.record(pixels)
+            x, generator = self.images.x, torch.Generator().manual_seed(self.seed + number)
+            if number:
+                down, right = torch.randint(-AUGMENT.crop, AUGMENT.crop + 1, (2, len(x)), generator=generator)
+                flip = torch.rand(len(x), generator=generator) < 0.5 * AUGMENT.flip
+                x = shift_flip(x, torch.arange(len(x)), down, right, flip)
+            pixels = (part for part, _ in in_order(Images(x, self.images.y), device=self.device))
+            self.recorded[number] = x.to(self.device), self.oracle.record(pixels)
         return self.recorded[number]
-
-
-def moved_about(images: Images, augment: Augment, seed: int) -> Images:
-    """Each image shifted and mirrored at random."""
-    generator, count = torch.Generator().manual_seed(seed), len(images)
-    down, right = torch.randint(-augment.crop, augment.crop + 1, (2, count), generator=generator)
-    flip = torch.rand(count, generator=generator) < 0.5 * augment.flip
-    return Images(shift_flip(images.x, torch.arange(count), down, right, flip), images.y)
 
 
 def hold_out(public: Images, seed: int, share: float = 0.1) -> tuple[Images, Images]:
@@ -99,11 +88,10 @@ def pairs_of(view: View, images: Images, seed: int) -> Pairs:
     """Pairs of these public images: whoever averages answers shares the recordings of who does not."""
     assert view.oracle is not None, "whoever wants pairs may query"
     oracle, times = (view.oracle.oracle, view.oracle.times) if isinstance(view.oracle, Averaged) else (view.oracle, 1)
-    augment, device = Augment(crop=2, flip=True), view.targets.device
-    pairs = view.workbook.recording(
-        oracle, seed, lambda: Pairs(oracle, images, augment=augment, seed=seed, device=device)
-    )
-    return pairs.averaged(times)
+    pairs = view.workbook.recording(oracle, seed, lambda: Pairs(oracle, images, seed=seed, device=view.targets.device))
+    mine = copy.copy(pairs)
+    mine.repeats = times
+    return mine
 
 
 def unchanging(view: View) -> bool:

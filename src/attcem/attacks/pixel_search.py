@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
+from attcem.attacks.base import PerImage, Pictures
 from attcem.attacks.errors import ErrorSpectrum
 from attcem.attacks.match import Match
 from attcem.types import Released
@@ -17,7 +17,7 @@ SMOOTH = 0.01
 """Differences of pixels below this count by their squares."""
 
 
-def roughness(x: Float[Tensor, "b c h w"]) -> Float[Tensor, " b"]:
+def roughness(x: Pictures) -> PerImage:
     """Total variation Σ |x_i − x_j| over neighbouring pixels, smooth where a difference is below SMOOTH."""
     steps = x.diff(dim=2), x.diff(dim=3)
     return sum((torch.hypot(d, d.new_tensor(SMOOTH)) - SMOOTH).sum((1, 2, 3)) for d in steps)  # type: ignore[return-value]
@@ -30,43 +30,43 @@ class Problem:
     match: Match
     unlikely: ErrorSpectrum
     z: Released
-    start: Float[Tensor, "b c h w"]
-    anchor: Float[Tensor, " b"]
-    tv: Float[Tensor, " b"]
+    start: Pictures
+    anchor: PerImage
+    tv: PerImage
 
-    def __call__(self, x: Float[Tensor, "b c h w"]) -> Float[Tensor, " b"]:
-        """One objective per image."""
+    def __call__(self, x: Pictures) -> PerImage:
         return self.match(x, self.z) + self.anchor * self.unlikely(x - self.start) + self.tv * roughness(x)
 
     def split(self, size: int) -> Iterator[Problem]:
-        """The same for a few images at a time."""
         fields = (part.split(size) for part in (self.z, self.start, self.anchor, self.tv))
         return (Problem(self.match, self.unlikely, *few) for few in zip(*fields, strict=True))
 
     @torch.no_grad()
-    def lowest(self, ends: list[Tensor]) -> Float[Tensor, "b c h w"]:
+    def lowest(self, ends: list[Tensor]) -> Pictures:
         """For each image that one of these which explains it best."""
         best = torch.stack([self(x) for x in ends]).argmin(0)
         return torch.stack(ends)[best, torch.arange(len(best), device=best.device)]
 
 
-def adam(problem: Problem, x: Tensor, steps: int) -> tuple[Tensor, list[float]]:
-    """Adam on the pixels, put back into [0,1] after every step, while the learning rate falls to zero."""
+def adam(
+    objective: Callable[[Tensor], Tensor], x: Tensor, steps: int, lr: float = 0.02, low: float = 0, high: float = 1
+) -> tuple[Tensor, list[float]]:
+    """Adam from x, put back into [low, high] after every step, while the learning rate falls to zero."""
     x = x.clone().requires_grad_()
     optimiser, values = torch.optim.Adam([x]), []
     for step in range(steps):
-        optimiser.param_groups[0]["lr"] = 0.02 * min(1.0, 2 * (1 - step / steps))
-        value = problem(x).sum()
+        optimiser.param_groups[0]["lr"] = lr * min(1.0, 2 * (1 - step / steps))
+        value = objective(x).sum()
         value.backward(inputs=[x])
         optimiser.step()
         optimiser.zero_grad()
         with torch.no_grad():
-            x.clamp_(0, 1)
+            x.clamp_(low, high)
         values.append(value.item())
     return x.detach(), values
 
 
-def lbfgs(problem: Problem, x: Tensor, steps: int) -> tuple[Tensor, list[float]]:
+def lbfgs(objective: Callable[[Tensor], Tensor], x: Tensor, steps: int) -> tuple[Tensor, list[float]]:
     """L-BFGS with strong Wolfe steps on u, x = sin²(u), which cannot leave [0,1].
 
     The images of one call share the length of their steps, so they are nearly, not quite, independent: a few at a
@@ -78,7 +78,7 @@ def lbfgs(problem: Problem, x: Tensor, steps: int) -> tuple[Tensor, list[float]]
 
     def evaluate() -> Tensor:
         torch.manual_seed(noise)
-        value = problem(u.sin().square()).sum()
+        value = objective(u.sin().square()).sum()
         optimiser.zero_grad()
         value.backward(inputs=[u])
         values.append(value.item())
@@ -88,8 +88,5 @@ def lbfgs(problem: Problem, x: Tensor, steps: int) -> tuple[Tensor, list[float]]
     return u.detach().sin().square(), values
 
 
-SOLVERS: dict[str, tuple[Callable[[Problem, Tensor, int], tuple[Tensor, list[float]]], int]] = {
-    "adam": (adam, 32),
-    "lbfgs": (lbfgs, 8),
-}
+SOLVERS: dict[str, tuple[Callable[..., tuple[Tensor, list[float]]], int]] = {"adam": (adam, 32), "lbfgs": (lbfgs, 8)}
 """Solver → what returns the images and the objective as it went, and how many images to give it at a time."""

@@ -1,7 +1,5 @@
 """Linear probe: how much of the class a linear map reads off the released latent."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -44,22 +42,19 @@ class LinearProbe(Probe):
     """Of L-BFGS, for every strength of the logistic regression."""
 
     def __call__(self, view: View, *, seed: int = 0) -> Int64[Tensor, " n"]:
-        """The class of every target."""
         with seeded(seed):
             data = TrainingSet.of(view, seed)
         labels = view.public.y.to(view.targets.device)
         own, held_out = labels[data.own.of], labels[data.held_out.of]
         classes = int(labels.max()) + 1
         shares = F.one_hot(own, classes).float().mean(0)
-        solved = ridge(data.own.features, F.one_hot(own, classes) - shares, STRENGTHS)
-        maps = [(weights, shares) for weights in solved]
+        maps = [(w, shares) for w in ridge(data.own.features, F.one_hot(own, classes) - shares, STRENGTHS)]
         maps += [logistic(data.own.features, own, classes, s, self.steps) for s in DECAYS]
         right = [((data.held_out.features @ w + b).argmax(1) == held_out).float().mean().item() for w, b in maps]
         weights, offsets = maps[right.index(max(right))]
         return (data.read(view.targets) @ weights + offsets).argmax(1).cpu()
 
     def score(self, answers: Tensor, truth: Images, gallery: Images, public: Images) -> Mapping[str, Tensor]:
-        """1 where the class is right."""
         return {"accuracy": (answers == truth.y).float()}
 
     def chance(self, truth: Images, gallery: Images, public: Images) -> Mapping[str, float]:

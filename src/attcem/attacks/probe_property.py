@@ -1,67 +1,40 @@
 """Property probe: what the released latent tells about a picture besides its class."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attcem.attacks.base import Probe, seeded
+from attcem.attacks.base import PerImage, Pictures, Probe, seeded
 from attcem.attacks.regression import STRENGTHS, TrainingSet, ridge
 from attcem.data.loader import in_order
 from attcem.types import Images, Released, View
 
-Pictures = Float[Tensor, "n c h w"]
-PerImage = Float[Tensor, " n"]
-Reader = Callable[[Tensor], Tensor]
-"""Standardised latents → for each question a number, positive for yes."""
-
-
-def brightness(x: Pictures) -> PerImage:
-    """Mean of all pixels."""
-    return x.mean((1, 2, 3))
-
-
-def redness(x: Pictures) -> PerImage:
-    """The first channel less the mean of the others."""
-    return x[:, 0].mean((1, 2)) - x[:, 1:].mean((1, 2, 3))
-
 
 def contrast(x: Pictures) -> PerImage:
-    """Standard deviation over the pixels, channels averaged."""
     return x.std((2, 3)).mean(1)
 
 
 def busyness(x: Pictures) -> PerImage:
-    """Mean magnitude of the gradient."""
     down, right = x[..., 1:, :-1] - x[..., :-1, :-1], x[..., :-1, 1:] - x[..., :-1, :-1]
     return torch.hypot(down, right).mean((1, 2, 3))
 
 
-def weight_on_the_left(x: Pictures) -> PerImage:
+def left_less_right(x: Pictures) -> PerImage:
     """Left half less right half; a middle column belongs to neither."""
     half = x.shape[3] // 2
     return x[..., :half].mean((1, 2, 3)) - x[..., -half:].mean((1, 2, 3))
 
 
-def light_from_above(x: Pictures) -> PerImage:
-    """Upper half less lower half; a middle row belongs to neither."""
-    half = x.shape[2] // 2
-    return x[..., :half, :].mean((1, 2, 3)) - x[..., -half:, :].mean((1, 2, 3))
-
-
 PROPERTIES: dict[str, Callable[[Pictures], PerImage]] = {
-    "brighter": brightness,
-    "redder": redness,
+    "brighter": lambda x: x.mean((1, 2, 3)),
+    "redder": lambda x: x[:, 0].mean((1, 2)) - x[:, 1:].mean((1, 2, 3)),
     "starker": contrast,
     "busier": busyness,
-    "heavier_left": weight_on_the_left,
-    "brighter_above": light_from_above,
+    "heavier_left": left_less_right,
+    "brighter_above": lambda x: left_less_right(x.mT),
 }
 """Question → the figure that answers it: is it above the public median?"""
 
@@ -70,12 +43,10 @@ COLOURFUL = frozenset({"redder"})
 
 
 def questions(images: Images) -> list[str]:
-    """Those that can be asked of these images."""
     return [name for name in PROPERTIES if images.shape[0] > 1 or name not in COLOURFUL]
 
 
 def measured(images: Images) -> Float[Tensor, "n p"]:
-    """Every figure of every image."""
     asked = [PROPERTIES[name] for name in questions(images)]
     return torch.cat([torch.stack([figure(x) for figure in asked], 1) for x, _ in in_order(images)])
 
@@ -89,20 +60,14 @@ def with_texture(released: Released) -> Float[Tensor, "b d"]:
     return torch.cat([released.flatten(1), *texture], 1)
 
 
-def affine(weights: Float[Tensor, "d p"], offset: Float[Tensor, " p"], latents: Float[Tensor, "n d"]) -> Tensor:
-    """latents · weights + offset."""
-    return latents @ weights + offset
-
-
-def linear(data: TrainingSet, own: Float[Tensor, "n p"], held_out: Float[Tensor, "m p"]) -> list[Reader]:
-    """Ridge regressions of the figures and of the answers, each question with its best strength."""
+def linear(data: TrainingSet, own: Float[Tensor, "n p"], held_out: Float[Tensor, "m p"]) -> list[tuple[Tensor, Tensor]]:
+    """Weights and offsets to regress the figures by, and the answers, each question with its best strength."""
     wanted, unseen = (torch.cat([figures, figures.sign()], 1) for figures in (own, held_out))
     offset = wanted.mean(0)
     maps = ridge(data.own.features, wanted - offset, STRENGTHS)
     errors = (data.held_out.features @ maps + offset - unseen).square().mean(1)
     weights = torch.stack([maps[best, :, column] for column, best in enumerate(errors.argmin(0).tolist())], 1)
-    halves = zip(weights.chunk(2, 1), offset.chunk(2), strict=True)
-    return [partial(affine, some, start) for some, start in halves]
+    return list(zip(weights.chunk(2, 1), offset.chunk(2), strict=True))
 
 
 @dataclass(frozen=True)
@@ -118,38 +83,37 @@ class PropertyProbe(Probe):
     lr: float = 1e-3
 
     def __call__(self, view: View, *, seed: int = 0) -> Bool[Tensor, "n p"]:
-        """The answer to every question for every target."""
         figures = measured(view.public).to(view.targets.device)
         figures = (figures - figures.median(0).values) / figures.std(0).clamp_min(1e-6)
         with seeded(seed):
             data = TrainingSet.of(view, seed, with_texture)
             own, held_out = figures[data.own.of], figures[data.held_out.of]
-            readers = [*linear(data, own, held_out), self.network(data.own.features, own > 0)]
+            maps, network = linear(data, own, held_out), self.network(data.own.features, own > 0)
         with torch.no_grad():
-            tried = torch.stack([read(data.held_out.features) > 0 for read in readers])
-            answers = torch.stack([read(data.read(view.targets)) > 0 for read in readers])
+            tried, answers = (
+                torch.stack([*(latents @ weights + offset > 0 for weights, offset in maps), network(latents) > 0])
+                for latents in (data.held_out.features, data.read(view.targets))
+            )
         best = (tried == (held_out > 0)).float().mean(1).argmax(0)
         return torch.stack([answers[reader, :, question] for question, reader in enumerate(best.tolist())], 1).cpu()
 
-    def network(self, latents: Float[Tensor, "n d"], answers: Bool[Tensor, "n p"]) -> Reader:
+    def network(self, latents: Float[Tensor, "n d"], answers: Bool[Tensor, "n p"]) -> nn.Module:
         """One hidden layer, narrower where the latent is wide; trained to give yes a positive logit."""
-        size = latents.shape[1]
-        hidden = min(256, max(16, 2**20 // size))
+        size, hidden = latents.shape[1], min(256, max(16, 2**20 // latents.shape[1]))
         layers = nn.Linear(size, hidden), nn.GELU(), nn.Dropout(0.2), nn.Linear(hidden, answers.shape[1])
         network = nn.Sequential(*layers).to(latents.device)
         optimiser = torch.optim.AdamW(network.parameters(), lr=self.lr, weight_decay=0.1)
         schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, max_lr=self.lr, total_steps=self.steps)
         for _ in range(self.steps):
             pick = torch.randint(len(latents), (self.batch,)).to(latents.device)
-            loss = F.binary_cross_entropy_with_logits(network(latents[pick]), answers[pick].float())
-            optimiser.zero_grad(set_to_none=True)
+            loss = nn.functional.binary_cross_entropy_with_logits(network(latents[pick]), answers[pick].float())
+            optimiser.zero_grad()
             loss.backward()
             optimiser.step()
             schedule.step()
         return network.eval()
 
     def score(self, answers: Tensor, truth: Images, gallery: Images, public: Images) -> Mapping[str, Tensor]:
-        """1 where the answer is right, question by question."""
         right = answers == true_answers(truth, public)
         return dict(zip(questions(truth), right.float().unbind(1), strict=True))
 
@@ -160,5 +124,4 @@ class PropertyProbe(Probe):
 
 
 def true_answers(images: Images, public: Images) -> Bool[Tensor, "n p"]:
-    """Whether each figure lies above the public median."""
     return measured(images) > measured(public).median(0).values

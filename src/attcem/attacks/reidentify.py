@@ -1,7 +1,5 @@
 """Re-identification: which of the candidates did the device see? No picture is reconstructed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -9,7 +7,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from attcem.attacks.base import Probe, noise_variance, seeded
+from attcem.attacks.base import Pictures, Probe, noise_variance, seeded
 from attcem.data.loader import in_order
 from attcem.types import Images, Oracle, View
 
@@ -33,22 +31,20 @@ class Reidentify(Probe):
     """Public images that the noise is measured on."""
 
     def __call__(self, view: View, *, seed: int = 0) -> Int64[Tensor, "n top"]:
-        """Places in the gallery, nearest first."""
         if view.oracle is None or view.gallery is None:
             raise ValueError(
                 "re-identification queries candidates: choose the threat model query or white_box, and give a gallery"
             )
-        device = view.targets.device
+        device, seen = view.targets.device, view.targets.flatten(1)
+        centre, numbered = seen.mean(0), Images(view.gallery.x, torch.arange(len(view.gallery)))
         with seeded(seed):
             some = view.public[torch.randperm(len(view.public))[: self.sample]]
             scale = noise_scale(view.oracle, some.pixels().to(device), self.repeats)
-            centre = view.targets.flatten(1).mean(0)
-            numbered = Images(view.gallery.x, torch.arange(len(view.gallery)))
-            latents = (
-                ((view.oracle(x, self.repeats).flatten(1) - centre) / scale, places)
-                for x, places in in_order(numbered, device=device)
+            answers = (
+                (view.oracle(x, self.repeats).flatten(1), places) for x, places in in_order(numbered, device=device)
             )
-            return nearest((view.targets.flatten(1) - centre) / scale, latents).cpu()
+            latents = (((z - centre) / scale, places) for z, places in answers)
+            return nearest((seen - centre) / scale, latents).cpu()
 
     def score(self, answers: Tensor, truth: Images, gallery: Images, public: Images) -> Mapping[str, Tensor]:
         """1 where a named candidate equals the true image, pixel by pixel."""
@@ -56,16 +52,14 @@ class Reidentify(Probe):
         return {"top1": right[:, 0].float(), f"top{TOP}": right.any(1).float()}
 
     def chance(self, truth: Images, gallery: Images, public: Images) -> Mapping[str, float]:
-        """Draws from the gallery."""
         return {f"top{top}": min(1.0, top / len(gallery)) for top in (1, TOP)}
 
 
-def noise_scale(oracle: Oracle, x: Float[Tensor, "b c h w"], pairs: int) -> Float[Tensor, " d"]:
+def noise_scale(oracle: Oracle, x: Pictures, pairs: int) -> Float[Tensor, " d"]:
     """Standard deviation of the release within an image, position by position; 1 everywhere if it adds no noise."""
     recording = oracle.record(x.split(64))
     index = torch.arange(len(x), device=x.device)
-    apart = [noise_variance(recording(index), recording(index)) for _ in range(pairs)]
-    variance = torch.stack(apart).mean(0).flatten()
+    variance = torch.stack([noise_variance(recording(index), recording(index)) for _ in range(pairs)]).mean(0).flatten()
     typical = variance.mean()
     return variance.clamp_min(QUIET * typical).sqrt() if typical > 0 else torch.ones_like(variance)
 
@@ -75,8 +69,8 @@ def nearest(
 ) -> Int64[Tensor, "n top"]:
     """The places of the nearest candidates, nearest first; no more than a batch of distances exists at a time."""
     targets = targets.double()
-    apart, named = targets.new_empty(len(targets), 0), torch.empty(len(targets), 0, dtype=torch.long)
-    named = named.to(targets.device)
+    apart = targets.new_empty(len(targets), 0)
+    named = apart.long()
     for candidates, places in batches:
         apart = torch.cat([apart, torch.cdist(targets, candidates.double())], 1)
         named = torch.cat([named, places.expand(len(targets), -1)], 1)

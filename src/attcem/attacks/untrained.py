@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attcem.attacks.base import WHITE_BOX, Attack, Reconstruction, seeded
+from attcem.attacks.base import WHITE_BOX, Attack, Pictures, Reconstruction, seeded
 from attcem.attacks.inverter import zeroed
 from attcem.attacks.match import Match
 from attcem.attacks.pairs import hold_out
@@ -35,28 +35,24 @@ class Generators(nn.Module):
     def __init__(self, count: int, mean: Float[Tensor, "c h w"], channels: int) -> None:
         super().__init__()
         self.count, wide = count, count * channels
-        sizes = [mean.shape[1:]]
-        while min(sizes[0]) > COARSEST:
-            sizes.insert(0, torch.Size(math.ceil(side / 2) for side in sizes[0]))
-        self.sizes = [tuple(size) for size in sizes]
+        self.sizes = [tuple(mean.shape[1:])]
+        while min(self.sizes[0]) > COARSEST:
+            self.sizes.insert(0, tuple(math.ceil(side / 2) for side in self.sizes[0]))
         self.register_buffer("mean", mean)
         self.register_buffer("noise", torch.randn(1, channels, *self.sizes[0]).repeat(1, count, 1, 1).to(mean))
-        self.levels = nn.ModuleList(nn.Conv2d(wide, wide, 3, padding=1, groups=count) for _ in sizes)
-        self.norms = nn.ModuleList(nn.InstanceNorm2d(wide, affine=True) for _ in sizes)
+        self.levels = nn.ModuleList(nn.Conv2d(wide, wide, 3, padding=1, groups=count) for _ in self.sizes)
+        self.norms = nn.ModuleList(nn.InstanceNorm2d(wide, affine=True) for _ in self.sizes)
         self.out = zeroed(nn.Conv2d(wide, count * len(mean), 1, groups=count))
         self.to(mean.device)
 
-    def forward(self) -> Float[Tensor, "n c h w"]:
-        """One image per target, not clamped."""
+    def forward(self) -> Pictures:
         x = self.noise
         for size, level, norm in zip(self.sizes, self.levels, self.norms, strict=True):
             x = F.gelu(norm(level(F.interpolate(x, size=size, mode="bilinear"))))
         return self.mean + self.out(x).unflatten(1, (self.count, -1))[0]
 
 
-def averages(
-    match: Match, z: Released, mean: Float[Tensor, "c h w"], channels: int, lr: float
-) -> Iterator[Float[Tensor, "n c h w"]]:
+def averages(match: Match, z: Released, mean: Float[Tensor, "c h w"], channels: int, lr: float) -> Iterator[Pictures]:
     """Without end: fit generators to the observations, and yield their running average images; the mean image first."""
     generators = Generators(len(z), mean, channels)
     parameters = list(generators.parameters())
@@ -90,25 +86,21 @@ class Untrained(Attack):
 
     @property
     def effort(self) -> float:
-        """Every step through a generator as well."""
-        return 2 * self.steps * (self.images + self.tuning)
+        return 2 * self.steps * (self.images + self.tuning)  # every step goes through a generator as well
 
     def brief(self) -> Untrained:
-        """A few images, a few steps."""
         return replace(self, images=min(4, self.images), tuning=2, steps=250)
 
     def __call__(self, view: View, *, seed: int = 0, progress: bool = False) -> Reconstruction:
-        """Find the stopping step on public images, then fit every target for as long."""
         if view.oracle is None:
             raise ValueError("this attack tunes itself by queries: choose the threat model white_box")
         with seeded(seed):
             match, where = Match(view, seed, self.draws), view.targets.device
             mean = view.public.mean().to(where)
             truth = hold_out(view.public, seed)[1][: self.tuning].pixels().to(where)
-            curve: list[float] = []
-            for guess in self.fitted(match, view.oracle(truth), mean, self.steps, progress):
-                curve.append((guess - truth).square().mean().item())
-            best = min(range(len(curve)), key=curve.__getitem__)
+            tried = self.fitted(match, view.oracle(truth), mean, self.steps, progress)
+            curve = [(guess - truth).square().mean().item() for guess in tried]
+            best = curve.index(min(curve))
             found = []
             for z in view.targets[: self.images].split(TOGETHER):
                 *_, guess = self.fitted(match, z, mean, best, progress)
@@ -118,7 +110,6 @@ class Untrained(Attack):
         return Reconstruction(torch.cat(found), shown, [flag] if best > 0.95 * self.steps else [], gain)
 
     def fitted(self, match: Match, z: Released, mean: Tensor, steps: int, progress: bool) -> Iterator[Tensor]:
-        """The average images after 0, 1, … steps."""
         with bar("untrained network", steps, unit="steps", shown=progress) as show:
             for step, guess in enumerate(islice(averages(match, z, mean, self.channels, self.lr), steps + 1)):
                 show(step)
