@@ -76,7 +76,7 @@ def shorter_than_smoke() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def few_steps_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """A surrogate is trained alone for a few steps before every run: how far it falls has tests of its own."""
-    monkeypatch.setattr("attcem.train.loop.surrogate_only", partial(surrogate_only, steps=20))
+    monkeypatch.setattr("attcem.train.honesty.surrogate_only", partial(surrogate_only, steps=20))
 
 
 @pytest.fixture

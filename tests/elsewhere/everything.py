@@ -23,7 +23,7 @@ from attcem.defences import DEFENCES, Defence, Noise, Undefended, create_defence
 from attcem.explain import explain
 from attcem.models import Split, split
 from attcem.threat import build_view
-from attcem.train import fit, fit_clients, loop
+from attcem.train import fit, fit_clients, honesty
 from attcem.train.honesty import surrogate_only
 from attcem.types import Images, View, Workbook
 from tests.conftest import shrink
@@ -48,7 +48,7 @@ FEW = {"steps": 2, "cycle": 2, "images": 2, "tuning": 2, "batch": 8, "channels":
 
 @pytest.fixture(autouse=True)
 def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(loop, "surrogate_only", partial(surrogate_only, steps=2))
+    monkeypatch.setattr(honesty, "surrogate_only", partial(surrogate_only, steps=2))
     with elsewhere():
         yield
 

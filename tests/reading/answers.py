@@ -27,7 +27,7 @@ from attcem.report.watch import Watch, how_far
 from attcem.runs import read_runs
 from attcem.sweep.driver import finished
 from attcem.train.checkpoint import STATE, read_state, read_tensors
-from attcem.train.packing import unpack_optimiser
+from attcem.train.packing import unpack_optimisers
 from attcem.types import Explanation, Result
 from tests.reading.whole import PICTURES, kept_in, planned, stepped
 
@@ -126,7 +126,7 @@ def optimiser(folder: Path) -> None:
     layer = nn.Linear(3, 2)
     fresh = stepped(layer)
     read = read_state(folder / "checkpoint")
-    unpack_optimiser(fresh, read_tensors(folder / "checkpoint", read, "last"), read.optimiser)
+    unpack_optimisers({"": fresh}, read_tensors(folder / "checkpoint", read, "last"), read.optimiser)
     layer(torch.ones(1, 3)).sum().backward()
     fresh.step()
 

@@ -71,7 +71,7 @@ def make_checkpoint(folder: Path) -> None:
     torch.manual_seed(0)
     model, guard = split("resnet20", data=load(experiment), **options), build_defence(experiment.defence)
     guard.setup(latent=model.latent_shape, classes=model.classes, sigma=guard.sigma)
-    tensors, plain = pack({"model": model, "guard": guard}, stepped(nn.Linear(3, 2)))
+    tensors, plain = pack({"model": model, "guard": guard}, {"": stepped(nn.Linear(3, 2))})
     state = State(dataclasses.asdict(experiment.train), model.spec, 0, 1, best_epoch=1, optimiser=plain)
     state.history, state.diagnostics = [{"epoch": 1, "loss": 0.5}], [{"bound/slot_mass": [0.5, 0.5]}]
     save_state(folder / "checkpoint", state, tensors, best=True)

@@ -18,7 +18,7 @@ from attcem.config import ClientsConfig
 from attcem.data import Data, load_data
 from attcem.defences import DEFENCES, Chain, Defence, Noise, create_defence
 from attcem.models import CROSSINGS, Split, split
-from attcem.train import fit, fit_clients, loop
+from attcem.train import fit, fit_clients, honesty
 from attcem.train.distributed import join
 from attcem.train.gradients import one_pass
 from attcem.train.honesty import surrogate_only
@@ -68,7 +68,7 @@ def network(backbone: str = "vgg11_bn") -> Split:
 
 def trained(guard: Defence, data: Data | None = None, model: Split | None = None, **options) -> dict[str, Tensor]:
     """All that a short float64 run leaves: curves, readings, and every tensor of network and guard."""
-    loop.surrogate_only = partial(surrogate_only, steps=8)
+    honesty.surrogate_only = partial(surrogate_only, steps=8)
     model = model or network()
     given = {"epochs": 2, "batch": BATCH, "precision": "float64", "device": "cpu", "progress": False}
     state = fit(model, guard, data or few(), **given | options)

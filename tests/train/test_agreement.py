@@ -114,7 +114,7 @@ def test_what_is_given_in_the_wrong_place_is_named(grey, case):
         check_arguments(*given(network(grey), attcem.Noise(0.1), grey))
 
 
-@pytest.mark.parametrize("door", ["attcem.train.loop", "attcem.train.clients", "attcem.assess"])
+@pytest.mark.parametrize("door", ["attcem.train.loop", "attcem.train.federated", "attcem.assess"])
 def test_every_door_asks(grey, monkeypatch, door):
     def refuse(model, guard, data):
         raise ValueError("asked")

@@ -10,7 +10,7 @@ from torch import nn
 
 from attcem.config import ClientsConfig
 from attcem.defences import DEFENCES, Noise, Pruning, create_defence, option_types, own_parameters
-from attcem.train import evaluate, fit, fit_clients, loop, read_state, read_tensors
+from attcem.train import evaluate, fit, fit_clients, honesty, read_state, read_tensors
 from attcem.train.averaging import copy_into, exchanged, kept, weighted_mean
 from tests.probes import Poison, Scaled
 from tests.train.federated import SYNCS, UNLIKE, all_epochs, few_of, network, run, same
@@ -25,7 +25,7 @@ def few(fashion):
 def looked_at(monkeypatch):
     """The latents on which a surrogate would be tested for honesty: that takes long, and is tested elsewhere."""
     found = []
-    monkeypatch.setattr(loop, "surrogate_only", lambda surrogate, latents: found.extend(latents) or 0.0)
+    monkeypatch.setattr(honesty, "surrogate_only", lambda surrogate, latents: found.extend(latents) or 0.0)
     return found
 
 

@@ -9,7 +9,7 @@ from torch import nn
 
 from attcem.data.clients import deal_clients
 from attcem.defences import Defence, Noise, create_defence
-from attcem.train import loop
+from attcem.train import honesty
 from attcem.train.averaging import kept
 from attcem.types import Images
 from tests.train.federated import SYNCS, UNLIKE, all_epochs, few_of, network, run, same
@@ -24,7 +24,7 @@ def few(fashion):
 def looked_at(monkeypatch):
     """The latents on which a surrogate would be tested for honesty: that takes long, and is tested elsewhere."""
     found = []
-    monkeypatch.setattr(loop, "surrogate_only", lambda surrogate, latents: found.extend(latents) or 0.0)
+    monkeypatch.setattr(honesty, "surrogate_only", lambda surrogate, latents: found.extend(latents) or 0.0)
     return found
 
 

@@ -4,19 +4,22 @@ import contextlib
 import inspect
 import json
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from attcem.defences.adversarial_noise import AdversarialNoise
 from attcem.defences.arl import ARL
-from attcem.defences.base import INPUT_GRADIENT, NOISE, WEIGHTED, Defence, Stage, Undefended
+from attcem.defences.base import INPUT_GRADIENT as INPUT_GRADIENT
+from attcem.defences.base import NOISE, Defence, Undefended
+from attcem.defences.base import WEIGHTED as WEIGHTED
+from attcem.defences.base import Stage as Stage
 from attcem.defences.bound import Bound
 from attcem.defences.dropout import Dropout
 from attcem.defences.fisher import Fisher
 from attcem.defences.gated import Gated
 from attcem.defences.gmm import GMM
-from attcem.defences.guard import Guard, own_parameters
+from attcem.defences.guard import Guard
+from attcem.defences.guard import own_parameters as own_parameters
 from attcem.defences.hybrid import Hybrid
 from attcem.defences.lca import LCA
 from attcem.defences.local_dp import LocalDP
@@ -25,49 +28,13 @@ from attcem.defences.nopeek import NoPeek
 from attcem.defences.pruning import Pruning
 from attcem.defences.reversed import Reversed
 from attcem.defences.slot import Slot
-from attcem.defences.surrogate import Insight, Surrogate
+from attcem.defences.surrogate import Insight as Insight
+from attcem.defences.surrogate import Surrogate as Surrogate
 from attcem.defences.topk import TopK
 from attcem.defences.transfer import Transfer
 from attcem.defences.vib import VIB
-from attcem.links import Link, as_chain, read_links
+from attcem.links import as_chain, read_links
 from attcem.naming import check_options, look_up
-
-__all__ = [
-    "ARL",
-    "DEFENCES",
-    "GMM",
-    "INPUT_GRADIENT",
-    "LCA",
-    "NOISE",
-    "VIB",
-    "WEIGHTED",
-    "AdversarialNoise",
-    "Bound",
-    "Chain",
-    "Defence",
-    "Dropout",
-    "Fisher",
-    "Gated",
-    "Guard",
-    "Hybrid",
-    "Insight",
-    "LocalDP",
-    "NoPeek",
-    "Noise",
-    "Pruning",
-    "Reversed",
-    "Slot",
-    "Stage",
-    "Surrogate",
-    "TopK",
-    "Transfer",
-    "Undefended",
-    "build_defence",
-    "check_described",
-    "create_defence",
-    "describe",
-    "own_parameters",
-]
 
 Chain = Guard
 """Its name in the first edition."""
@@ -109,30 +76,23 @@ def create_defence(name: str, **options: Any) -> Defence:
 
 def build_defence(chain: Any) -> Guard:
     """Make the guard that a configuration describes, as `[{kind: options}, …]`; an empty one is undefended."""
-    guard = Guard(*(create_link(kind, options) for _, kind, options in read_links(chain)))
+    links = read_links(chain)
+    for link in links:
+        if ":" in link.kind:
+            raise ValueError(
+                f"defence {link.kind!r} is your own class; attcem never runs code named in a file: make it in Python "
+                "and pass it, as in load_run(folder, guard=your guard)"
+            )
+    guard = Guard(*(create_defence(link.kind, **link.options) for link in links))
     silent = [name for name, link in guard.named.items() if NOISE in link.needs and guard.sigma == 0]
     if silent:
         raise ValueError(f"defence {silent[0]!r} means nothing without noise: add noise, as in defence.noise.sigma=0.1")
     return guard
 
 
-def create_link(kind: str, options: Mapping[str, Any]) -> Defence:
-    """Make one link of a configuration, but never import code because a file names it."""
-    if ":" in kind:
-        raise ValueError(
-            f"defence {kind!r} is your own class; attcem never runs code named in a file: make it in Python and pass "
-            "it, as in load_run(folder, guard=your guard)"
-        )
-    return create_defence(kind, **options)
-
-
-def option_types(name: str) -> dict[str, Any]:
-    """The options of a defence in the table and their annotated types."""
-    return signature_of(DEFENCES[name])
-
-
-def signature_of(cls: type[Defence]) -> dict[str, Any]:
-    """The options that a defence is made with and their annotated types."""
+def option_types(defence: str | type[Defence]) -> dict[str, Any]:
+    """The options that a defence is made with, given by its name in the table or its class, and their types."""
+    cls = DEFENCES[defence] if isinstance(defence, str) else defence
     parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
     return {p.name: p.annotation for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
 
@@ -144,7 +104,12 @@ def describe(guard: Guard | Defence) -> list[dict[str, dict[str, Any]]]:
 
 def check_described(guard: Guard | Defence, chain: Any) -> None:
     """Raise where a guard is not what a configuration describes, and say what differs."""
-    written = {link.name: filled_in(link) for link in read_links(chain)}
+    written = {
+        link.name: describe(create_defence(link.kind, **link.options))[0]  # with the defaults that it leaves out
+        if link.kind in DEFENCES
+        else {link.kind: link.options}
+        for link in read_links(chain)
+    }
     given = {link.name: {link.kind: link.options} for link in read_links(describe(guard))}
     if list(written.items()) == list(given.items()):
         return
@@ -154,11 +119,6 @@ def check_described(guard: Guard | Defence, chain: Any) -> None:
         if written.get(name) != given.get(name)
     ] or [f"the order was {', '.join(written)}, now {', '.join(given)}"]
     raise ValueError(f"the guard is not the one that was trained: {'; '.join(unlike)}; make it with the same options")
-
-
-def filled_in(link: Link) -> Mapping[str, Mapping[str, Any]]:
-    """A link of a configuration with the options that it leaves to their defaults, where these are known."""
-    return describe(create_link(link.kind, link.options))[0] if link.kind in DEFENCES else {link.kind: link.options}
 
 
 def kind_of(link: Defence) -> str:
@@ -176,7 +136,7 @@ def kind_of(link: Defence) -> str:
 def options_of(link: Defence) -> dict[str, Any]:
     """What a link was made with, as far as it keeps that under the same names and JSON can hold it."""
     found = {}
-    for option in signature_of(type(link)):
+    for option in option_types(type(link)):
         with contextlib.suppress(AttributeError, TypeError, ValueError):
             found[option] = json.loads(json.dumps(getattr(link, option)))
     return found

@@ -1,10 +1,9 @@
 """A small network on the device that bends what is released away from what an inverter can use."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -16,20 +15,12 @@ LARGEST = 1e4
 """The generator sees no larger numbers: what it makes of them stays finite."""
 
 
-def within_each(raw: Float[Tensor, " b *latent"]) -> Float[Tensor, " b *latent"]:
-    """tanh(g): every number between −1 and 1, close to their signs where g is large."""
-    return raw.tanh()
-
-
 def within_all(raw: Float[Tensor, " b *latent"]) -> Float[Tensor, " b *latent"]:
     """g / √(1 + mean g²): the root mean square of a sample stays below 1, single numbers need not."""
     return raw / (1 + raw.square().flatten(1).mean(1)).sqrt().reshape(-1, *[1] * (raw.ndim - 1))
 
 
-NORMS: Mapping[str, Callable[[Float[Tensor, " b *latent"]], Float[Tensor, " b *latent"]]] = {
-    "linf": within_each,
-    "l2": within_all,
-}
+NORMS: Mapping[str, Callable[[Tensor], Tensor]] = {"linf": torch.tanh, "l2": within_all}
 
 
 class AdversarialNoise(ARL):
@@ -86,33 +77,22 @@ class AdversarialNoise(ARL):
         return True
 
     def setup(self, *, latent: Sequence[int], classes: int, sigma: float) -> None:
-        """Make adversary and generator."""
         super().setup(latent=latent, classes=classes, sigma=sigma)
-        size = math.prod(latent)
-        self.generator = (
-            nn.Sequential(
-                nn.Conv2d(latent[0], self.width, 3, padding=1),
-                nn.ReLU(),
-                nn.Conv2d(self.width, latent[0], 3, padding=1),
-            )
-            if len(latent) == 3
-            else nn.Sequential(
-                nn.Flatten(),
-                nn.Linear(size, self.width),
-                nn.ReLU(),
-                nn.Linear(self.width, size),
-                nn.Unflatten(1, tuple(latent)),
-            )
-        )
+        width, channels, size = self.width, latent[0], math.prod(latent)
+        layers: list[nn.Module]
+        if len(latent) == 3:
+            layers = [nn.Conv2d(channels, width, 3, padding=1), nn.ReLU(), nn.Conv2d(width, channels, 3, padding=1)]
+        else:
+            layers = [nn.Flatten(), nn.Linear(size, width), nn.ReLU(), nn.Linear(width, size)]
+            layers.append(nn.Unflatten(1, tuple(latent)))
+        self.generator = nn.Sequential(*layers)
 
     def release(self, z: Latent) -> Released:
-        """What came in, moved by at most the budget."""
         raw = self.generator(z.to(next(self.generator.parameters()).dtype).clamp(-LARGEST, LARGEST))
         return z + self.budget * self.bounded(raw).to(z.dtype)
 
     @property
     def flags(self) -> list[str]:
-        """Nothing is promised."""
         return [
             *super().flags,
             "adds a fixed function of the latent, no uncertainty: it bounds nothing, and only "

@@ -25,7 +25,6 @@ Score = Callable[[Float[Tensor, "b c h w"], Float[Tensor, "b c h w"]], Float[Ten
 
 
 def mean_similarity(guess: Float[Tensor, "b c h w"], x: Float[Tensor, "b c h w"]) -> Float[Tensor, ""]:
-    """SSIM, averaged over a batch."""
     return structural_similarity(guess, x).mean()
 
 
@@ -80,7 +79,6 @@ class Residual(nn.Module):
         nn.init.zeros_(self.second.weight)
 
     def forward(self, x: Float[Tensor, "b c h w"]) -> Float[Tensor, "b c h w"]:
-        """One residual step."""
         return x + self.second(F.relu(self.first(x)))
 
 
@@ -104,7 +102,6 @@ class Painter(nn.Module):
         self.out = nn.Sequential(nn.ReLU(), nn.Conv2d(channels, PLANES, 3, padding=1), nn.Sigmoid())
 
     def forward(self, released: Released, image: Sequence[int]) -> Float[Tensor, "b c h w"]:
-        """Images of this shape, between 0 and 1."""
         planes, *size = image
         if planes > PLANES:
             raise ValueError(f"the adversary paints at most {PLANES} colour planes, and these images have {planes}")
@@ -143,12 +140,10 @@ class Adversary(nn.Module):
     def judge(
         self, weights: dict[str, Tensor], released: Released, x: Float[Tensor, "b c h w"], score: Score
     ) -> Float[Tensor, ""]:
-        """How well a painter with these weights guesses."""
         guess = functional_call(self.painter, weights, (released.to(self.first), x.shape[1:]))
         return score(guess, x.to(self.first))
 
     def learn(self, released: Released, x: Float[Tensor, "b c h w"], metric: Metric) -> None:
-        """One step of Adam towards better guesses."""
         self.step(
             self.gradients(standardised(released.detach()), x, lambda guess, x: -metric.sign * metric.score(guess, x))[
                 1

@@ -1,7 +1,5 @@
 """Adversarial representation learning: the encoder learns to defeat a decoder that learns to invert it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch
@@ -59,13 +57,11 @@ class ARL(Defence):
         self.harmless = self.judge.threshold if threshold is None else threshold
 
     def setup(self, *, latent: Sequence[int], classes: int, sigma: float) -> None:
-        """Make the adversary, and counters of how often it was good enough to be penalised."""
         self.adversary = Adversary(latent, self.channels, self.blocks, self.lr)
         self.register_buffer("calls", torch.zeros((), dtype=torch.int64))
         self.register_buffer("idle", torch.zeros((), dtype=torch.int64))
 
     def penalty(self, batch: Batch) -> Float[Tensor, ""]:
-        """By how much the frozen adversary guesses better than it may, from a fresh release."""
         released = self.release_all(batch.z)
         with torch.autocast(batch.z.device.type, enabled=False):
             score = self.adversary(released, batch.x, self.judge.score)
@@ -77,7 +73,6 @@ class ARL(Defence):
         return value
 
     def observe(self, batch: Batch) -> None:
-        """The adversary learns, each time from a fresh release."""
         for _ in range(self.steps):
             with torch.no_grad():
                 released = self.release_all(batch.z.to(self.adversary.first.dtype))
@@ -85,7 +80,6 @@ class ARL(Defence):
 
     @property
     def flags(self) -> list[str]:
-        """Says when most of training went unpenalised."""
         calls, idle = int(getattr(self, "calls", 0)), int(getattr(self, "idle", 0))
         if 2 * idle <= calls:
             return []

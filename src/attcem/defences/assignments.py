@@ -1,7 +1,5 @@
 """Who belongs to which slot of its class: the soft assignments that the rate bound may choose from (maths §2.4)."""
 
-from __future__ import annotations
-
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
@@ -29,7 +27,6 @@ class WholeClass(Assignment):
         super().__init__(width, 1, iters)
 
     def forward(self, x: Float[Tensor, "n t d"], y: Int64[Tensor, " n"], classes: int) -> Float[Tensor, "n t 1"]:
-        """Everything belongs to its class."""
         return torch.ones_like(x[..., :1])
 
 
@@ -42,7 +39,6 @@ class GatedAssignment(Assignment):
         self.scores = GatedScores(width, slots)
 
     def forward(self, x: Float[Tensor, "n t d"], y: Int64[Tensor, " n"], classes: int) -> Float[Tensor, "n t k"]:
-        """Each token by itself, the same slots in every class."""
         return self.scores(self.norm(x)).softmax(-1)
 
 
@@ -55,7 +51,6 @@ class SlotAssignment(Assignment):
         self.attention = SlotAttention(width, slots, iters, fresh=False)
 
     def forward(self, x: Float[Tensor, "n t d"], y: Int64[Tensor, " n"], classes: int) -> Float[Tensor, "n t k"]:
-        """Slots compete for the tokens of their class."""
         return self.attention(x, group=y, groups=classes)[1]
 
 

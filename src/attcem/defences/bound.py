@@ -123,7 +123,6 @@ class Bound(Attentive):
         self.tokens, self.width, self.slots, self.iters = tokens, width, slots, iters
 
     def build(self, latent: tuple[int, ...]) -> None:
-        """The assignment for these tokens, and a memory where one is asked for."""
         if self.cov == "channel" and features(latent) > MOST_CHANNELS:
             raise ValueError(
                 f'cov="channel" is for at most {MOST_CHANNELS} channels, and this latent has {features(latent)}: '
@@ -139,7 +138,6 @@ class Bound(Attentive):
         )
 
     def attend_to(self, width: int) -> None:
-        """The network that produces r."""
         self.assigner = ASSIGNMENTS[self.assign](width, self.slots, self.iters)
 
     def part(self, batch: Batch) -> Part | None:
@@ -161,7 +159,6 @@ class Bound(Attentive):
         return losses, Insight(resp=resp)
 
     def recall(self, found: Moments, part: Part) -> Moments:
-        """Moments with what is remembered, if anything is."""
         return found if self.remembered is None else self.remembered.recall(found, part.present)
 
     def total(self, part: Part, losses: Float[Tensor, " c"]) -> Float[Tensor, ""]:
@@ -178,10 +175,8 @@ class Bound(Attentive):
         return batch.z[0].numel() * self.value(batch)
 
     def observe(self, batch: Batch) -> None:
-        """Remember the step's moments."""
         if self.remembered is not None:
             self.remembered.commit()
 
     def read(self, part: Part, losses: Float[Tensor, " c"], insight: Insight) -> dict[str, Tensor]:
-        """The figures of every surrogate, the bound being this one's."""
         return super().read(part, losses, insight) | {"rate_nats": part.z[0].numel() * self.total(part, losses)}

@@ -26,5 +26,4 @@ class Dropout(Defence):
         self.rate = rate
 
     def release(self, z: Latent, noise: Tensor | None = None) -> Released:
-        """Never the same entries twice, in training and evaluation alike."""
         return z * (self.drawn(z, noise) >= self.rate) / (1 - self.rate)

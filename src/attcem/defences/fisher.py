@@ -1,7 +1,5 @@
 """Fisher information about the picture in what is released, as a penalty."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch
@@ -44,7 +42,6 @@ class Fisher(Defence):
         self.lam, self.draws, self.warmup = lam, draws, warmup
 
     def setup(self, *, latent: Sequence[int], classes: int, sigma: float) -> None:
-        """Remember how large the noise is."""
         self.sigma_n = sigma
 
     def penalty(self, batch: Batch) -> Float[Tensor, ""]:

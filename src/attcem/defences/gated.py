@@ -1,9 +1,5 @@
 """Gated attention pooling: the variance of a class, as attention weighs its samples."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -11,8 +7,10 @@ from attcem.defences.base import NOISE
 from attcem.defences.gates import Gates
 from attcem.defences.surrogate import Attentive, Insight, Part
 from attcem.layers import GatedAttentionPooling
-from attcem.maths import NEED_NOISE, THRESHOLDS, Moments, hinge, moments, segment_softmax
+from attcem.maths import NEED_NOISE, THRESHOLDS, hinge, moments, segment_softmax
 from attcem.naming import look_up
+
+FORMS = dict.fromkeys(("hinge", "gates"))
 
 
 class Gated(Attentive):
@@ -50,46 +48,26 @@ class Gated(Attentive):
     ) -> None:
         super().__init__()
         look_up("threshold", threshold, THRESHOLDS)
-        self.weigh = look_up("form", form, FORMS)
+        look_up("form", form, FORMS)
         self.lam, self.form, self.warmup, self.loss_scale, self.open_gates = lam, form, warmup, loss_scale, open_gates
         self.tokens, self.width = tokens, width
         self.threshold, self.var_threshold, self.gamma = threshold, var_threshold, gamma
         self.needs = frozenset([NOISE] * (threshold in NEED_NOISE))
 
     def attend_to(self, width: int) -> None:
-        """Normalisation, attention, and the gates of the form that has them."""
         self.norm = nn.LayerNorm(width, elementwise_affine=not self.open_gates)
         self.attention = GatedAttentionPooling(width)
         if self.form == "gates":
             self.gates = Gates(width, learnable=False, open=self.open_gates)
 
     def losses(self, part: Part) -> tuple[Float[Tensor, " c"], Insight]:
-        """Weighted variances over the threshold, hinged or gated."""
         x = self.norm(self.tokenise(part.z))
-        alpha = share_inside_class(self.attention.logits(x), part)
-        losses, gates = self.weigh(self, moments(x, part.y, part.classes, alpha.unsqueeze(-1)), part)
-        return losses, Insight(alpha, gates=gates)
-
-
-def hinged(self: Gated, found: Moments, part: Part) -> tuple[Float[Tensor, " c"], dict[str, Tensor]]:
-    """mean_d ReLU( log(σ²+γ) − log θ )."""
-    return hinge(found.var, self.theta(found.var, part), self.gamma).mean((1, 2)), {}
-
-
-def gated(self: Gated, found: Moments, part: Part) -> tuple[Float[Tensor, " c"], dict[str, Tensor]]:
-    """class gate · mean_d( dim gate ⊙ SNR gate ⊙ softplus term )."""
-    psi, gates = self.gates(found.mu, found.var, self.theta(found.var, part), self.gamma)
-    of_class = self.gates.of_class(part.p)
-    return of_class * psi.mean((1, 2)), gates | ({} if self.open_gates else {"class": of_class})
-
-
-FORMS: dict[str, Callable[[Gated, Moments, Part], tuple[Float[Tensor, " c"], dict[str, Tensor]]]] = {
-    "hinge": hinged,
-    "gates": gated,
-}
-
-
-def share_inside_class(logits: Float[Tensor, "n t"], part: Part) -> Float[Tensor, "n t"]:
-    """Softmax over all tokens of a class."""
-    owner = part.y.repeat_interleave(logits.shape[1])
-    return segment_softmax(logits.flatten(), owner, part.classes).reshape(logits.shape)
+        scores = self.attention.logits(x)
+        owner = part.y.repeat_interleave(scores.shape[1])
+        alpha = segment_softmax(scores.flatten(), owner, part.classes).reshape(scores.shape)
+        found = moments(x, part.y, part.classes, alpha.unsqueeze(-1))
+        theta = self.theta(found.var, part)
+        if self.form == "hinge":
+            return hinge(found.var, theta, self.gamma).mean((1, 2)), Insight(alpha)
+        psi, of_class, gates = self.gates(found, part.p, theta, self.gamma)
+        return of_class * psi.mean((1, 2)), Insight(alpha, gates=gates)

@@ -1,8 +1,6 @@
 """Clusters of each class, refitted by k-means every epoch: the variance inside them as a penalty."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 
 import torch
 import torch.nn.functional as F
@@ -23,28 +21,7 @@ FITTED, NUMBERS = 100_000, 2**27
 LARGEST = 1e12
 """A token with larger features is left out of a fit: sums of its squares need not be finite."""
 
-
-def hinged(self: GMM, part: Part, pi: Float[Tensor, "c k"], var: Float[Tensor, "c k d"]) -> Float[Tensor, " c"]:
-    """Σ_k π_k ReLU( log(v̂_k+γ) − log θ )."""
-    spread = var.mean(2)
-    return (pi * hinge(spread, self.theta(spread[pi > 0], part), self.gamma)).sum(1)
-
-
-def variance(self: GMM, part: Part, pi: Float[Tensor, "c k"], var: Float[Tensor, "c k d"]) -> Float[Tensor, " c"]:
-    """Σ_k π_k (v̂_k + 0.001)."""
-    return (pi * (var.mean(2) + 0.001)).sum(1)
-
-
-def logdet(self: GMM, part: Part, pi: Float[Tensor, "c k"], var: Float[Tensor, "c k d"]) -> Float[Tensor, " c"]:
-    """Σ_k π_k ( −log π_k + ½ Σ_d log(1 + v̂_kd/σ_n²) ): the diagonal is never below the full determinant (Hadamard)."""
-    return entropy(pi) + (pi * diagonal_rate(var, self.sigma_n)).sum(1)
-
-
-Form = Callable[["GMM", Part, Float[Tensor, "c k"], Float[Tensor, "c k d"]], Float[Tensor, " c"]]
-"""Weights and variances of the clusters → what each class loses."""
-
-FORMS: Mapping[str, Form] = {"hinge": hinged, "variance": variance, "logdet": logdet}
-
+FORMS = dict.fromkeys(("hinge", "variance", "logdet"))
 UNLEARNED = {name: kind for name, kind in TOKENS.items() if name != "project"}
 
 
@@ -99,7 +76,7 @@ class GMM(Surrogate):
             )
         look_up("tokens", tokens, UNLEARNED)
         look_up("threshold", threshold, THRESHOLDS)
-        self.weigh = look_up("form", form, FORMS)
+        look_up("form", form, FORMS)
         self.lam, self.form, self.clusters, self.tokens = lam, form, clusters, tokens
         self.threshold, self.var_threshold, self.gamma = threshold, var_threshold, gamma
         self.loss_scale, self.warmup = loss_scale, warmup
@@ -107,7 +84,6 @@ class GMM(Surrogate):
         self.needs = frozenset([NOISE] * needs_noise)
 
     def build(self, latent: tuple[int, ...]) -> None:
-        """Room for the clusters of every class, none of them fitted yet."""
         self.tokenise: nn.Module = UNLEARNED[self.tokens](latent, width=0)
         shape = (self.classes, self.clusters, self.tokenise(torch.zeros(1, *latent)).shape[2])
         self.register_buffer("mu", torch.zeros(shape))
@@ -116,7 +92,6 @@ class GMM(Surrogate):
         self.register_buffer("count", torch.zeros(self.classes, dtype=torch.int64))
 
     def part(self, batch: Batch) -> Part | None:
-        """What can be estimated, of classes that have clusters."""
         part = super().part(batch)
         if part is None:
             return None
@@ -124,7 +99,6 @@ class GMM(Surrogate):
         return part.of(fitted) if fitted.any() else None
 
     def losses(self, part: Part) -> tuple[Float[Tensor, " c"], Insight]:
-        """Spread about the nearest centres of the class, blended with that of the fit."""
         x = self.tokenise(part.z)
         rows, owner = x.flatten(0, 1), part.y.repeat_interleave(x.shape[1])
         pi, var, seen = (of[part.present].to(x.dtype) for of in (self.pi, self.by_form(self.var), self.count))
@@ -137,7 +111,16 @@ class GMM(Surrogate):
         rho = (10 * members / (pi * seen.unsqueeze(1)).clamp_min(1)).clamp_max(0.99).unsqueeze(2)
         blended = rho * squares / members.clamp_min(1).unsqueeze(2) + (1 - rho) * var
         resp = F.one_hot(index, self.clusters).to(x.dtype).reshape(*x.shape[:2], self.clusters)
-        return self.weigh(self, part, pi, blended), Insight(resp=resp)
+        return self.weigh(part, pi, blended), Insight(resp=resp)
+
+    def weigh(self, part: Part, pi: Float[Tensor, "c k"], var: Float[Tensor, "c k d"]) -> Float[Tensor, " c"]:
+        """What each class loses, from weights and variances of its clusters."""
+        if self.form == "logdet":  # the diagonal is never below the full determinant (Hadamard)
+            return entropy(pi) + (pi * diagonal_rate(var, self.sigma_n)).sum(1)
+        spread = var.mean(2)
+        if self.form == "variance":
+            return (pi * (spread + 0.001)).sum(1)
+        return (pi * hinge(spread, self.theta(spread[pi > 0], part), self.gamma)).sum(1)
 
     def by_form(self, squares: Float[Tensor, "*n d"]) -> Float[Tensor, "*n features"]:
         """Every feature by itself where the form asks for that, else their mean: with many classes much less to add."""
@@ -148,7 +131,6 @@ class GMM(Surrogate):
         return losses.mean()
 
     def observe(self, batch: Batch) -> None:
-        """The first batch gives the first clusters."""
         if not self.count.any():
             self.review([batch])
 
@@ -190,7 +172,6 @@ class Pool:
             self.parts = [self.drawn()]
 
     def drawn(self) -> tuple[Float[Tensor, "n d"], Int64[Tensor, " n"], Float[Tensor, " n"]]:
-        """What is kept of everything so far."""
         rows, owner, number = (torch.cat(column) for column in zip(*self.parts, strict=True))
         if len(number) <= self.most:
             return rows, owner, number

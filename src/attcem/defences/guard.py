@@ -25,13 +25,17 @@ class Guard(nn.Module):
         for part in parts:
             self.chained.extend(part.chained if isinstance(part, Guard) else [part])
         for link in self.chained:
-            check(link)
+            if not isinstance(link, Defence):
+                raise ValueError(f"a guard holds defences, not a {type(link).__name__}: derive it from attcem.Defence")
+            for need in link.needs:
+                look_up(f"need of {link.kind}", need, dict.fromkeys(NEEDS))
+            if link.distribution is not None:
+                look_up(f"distribution of {link.kind}", link.distribution, DISTRIBUTIONS)
         if len(set(self.chained)) < len(self.chained):
             raise ValueError("a guard holds the same defence twice: make a second one, as in Noise(0.1) + Noise(0.1)")
 
     @classmethod
     def of(cls, guard: Guard | Defence) -> Guard:
-        """A guard as it is, or a single defence as one."""
         return guard if isinstance(guard, Guard) else cls(guard)
 
     @property
@@ -62,11 +66,9 @@ class Guard(nn.Module):
 
     @property
     def flags(self) -> list[str]:
-        """What each link has to say about how training went, under its name."""
         return [f"{name}: {flag}" for name, link in self.named.items() for flag in link.flags]
 
     def setup(self, *, latent: Sequence[int], classes: int, sigma: float) -> None:
-        """Set up every link for latents of this shape, behind the noise of all of them."""
         for link in self.links:
             link.release_all = self.release
             link.setup(latent=latent, classes=classes, sigma=sigma)
@@ -88,22 +90,11 @@ class Guard(nn.Module):
         return {name: DISTRIBUTIONS[law](z) for name, law in self.distributions.items()}
 
     def observe(self, batch: Batch) -> None:
-        """Let every link look."""
         for link in self.links:
             link.observe(batch)
 
     def __add__(self, other: Defence | Guard) -> Guard:
         return Guard(self, other)
-
-
-def check(link: nn.Module) -> None:
-    """Raise on a link that is no defence, or that declares what does not exist."""
-    if not isinstance(link, Defence):
-        raise ValueError(f"a guard holds defences, not a {type(link).__name__}: derive it from attcem.Defence")
-    for need in link.needs:
-        look_up(f"need of {link.kind}", need, dict.fromkeys(NEEDS))
-    if link.distribution is not None:
-        look_up(f"distribution of {link.kind}", link.distribution, DISTRIBUTIONS)
 
 
 def own_parameters(guard: Guard | Defence) -> list[nn.Parameter]:

@@ -1,7 +1,5 @@
 """Screen every class cheaply, refine where it leaks."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 
@@ -22,7 +20,7 @@ KEEP = 0.9
 """Of a class's running risk at each step in which it is seen."""
 
 DEEP: dict[str, Callable[..., Surrogate]] = {
-    "slot": lambda **threshold: Slot(**threshold),
+    "slot": Slot,
     "bound": lambda **threshold: Bound(assign="slot", tokens="spatial", memory=0.9),
 }
 
@@ -71,28 +69,21 @@ class Hybrid(Surrogate):
         self.seen: tuple[Tensor, Tensor] | None = None
 
     def build(self, latent: tuple[int, ...]) -> None:
-        """Set both up, and start without any risk known."""
         for surrogate in (self.screen, self.refined):
             surrogate.setup(latent=latent, classes=self.classes, sigma=self.sigma_n)
         self.register_buffer("risk", torch.full((self.classes,), torch.nan))
 
     def losses(self, part: Part) -> tuple[Float[Tensor, " c"], Insight]:
-        """The cheap loss of every class, replaced by the deep one where the risk is highest."""
         cheap, insight = self.screen.losses(part)
-        risk = self.running(part, cheap.detach())
+        now, before = cheap.detach(), self.risk[part.present].to(cheap.dtype)
+        risk = torch.where(before.isnan(), now, KEEP * before + (1 - KEEP) * now)
         self.seen = part.present, risk
         chosen = riskiest(risk, self.refine)
         deep, _ = self.refined.losses(part.of(chosen))
         losses = self.screen.loss_scale * cheap
         return losses.masked_scatter(chosen, self.refined.loss_scale * deep), insight
 
-    def running(self, part: Part, now: Float[Tensor, " c"]) -> Float[Tensor, " c"]:
-        """Each class's risk, this batch included."""
-        before = self.risk[part.present].to(now)
-        return torch.where(before.isnan(), now, KEEP * before + (1 - KEEP) * now)
-
     def observe(self, batch: Batch) -> None:
-        """Remember the risks."""
         if self.seen is not None and self.seen[1].isfinite().all():
             present, risk = self.seen
             self.risk[present] = risk.to(self.risk)

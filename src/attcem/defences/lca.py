@@ -1,7 +1,5 @@
 """Sparse coding of the latent: what a few learned atoms cannot say does not leave the device."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 
@@ -38,7 +36,6 @@ class LCA(Defence):
         self.threshold, self.atoms, self.iters = threshold, atoms, iters
 
     def setup(self, *, latent: Sequence[int], classes: int, sigma: float) -> None:
-        """A dictionary for these latents."""
         spatial = len(latent) == 3
         width = latent[0] if spatial else math.prod(latent)
         count = max(1, round(self.atoms * width))
@@ -50,7 +47,6 @@ class LCA(Defence):
         self.coding = SparseCoding(width, count, threshold=self.threshold, iters=self.iters, kernel=3 if spatial else 1)
 
     def release(self, z: Latent) -> Released:
-        """The drawing Φa, as large as the latent was."""
         grid = z if z.ndim == 4 else z.flatten(1)[..., None, None]
         scale = torch.linalg.vector_norm(grid, dim=(1, 2, 3), keepdim=True) / math.sqrt(grid[0].numel())
         scale = scale.clamp_min(torch.finfo(z.dtype).eps)

@@ -1,24 +1,12 @@
 """Local differential privacy: each latent is clipped, then drowned in noise that one of two mechanisms prescribes."""
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
 
 import torch
 
 from attcem.defences.base import Defence, Stage
 from attcem.naming import look_up
 from attcem.types import Latent, Released
-
-
-def gaussian_scale(sensitivity: float, epsilon: float, delta: float) -> float:
-    """σ = Δ₂ √(2 ln(1.25/δ)) / ε (Dwork and Roth 2014, Theorem 3.22, for ε < 1)."""
-    return sensitivity * math.sqrt(2 * math.log(1.25 / delta)) / epsilon
-
-
-def laplace_scale(sensitivity: float, epsilon: float, delta: float) -> float:
-    """b = Δ₁ / ε, whatever δ (Dwork and Roth 2014, Theorem 3.6)."""
-    return sensitivity / epsilon
 
 
 def gaussian_delta(sensitivity: float, epsilon: float, sigma: float) -> float:
@@ -37,19 +25,8 @@ def clipped(z: Latent, limit: float, order: int) -> Latent:
     return z * factor.view(-1, *(1 for _ in z.shape[1:]))
 
 
-@dataclass(frozen=True)
-class Mechanism:
-    """Which norm is clipped, how large the noise must be for sensitivity, ε and δ, and where it is drawn from."""
-
-    order: int
-    scale: Callable[[float, float, float], float]
-    distribution: str
-
-
-MECHANISMS = {
-    "gaussian": Mechanism(2, gaussian_scale, "normal"),
-    "laplace": Mechanism(1, laplace_scale, "laplace"),
-}
+MECHANISMS = {"gaussian": (2, "normal"), "laplace": (1, "laplace")}
+"""Which norm is clipped, and where the noise is drawn from."""
 
 
 class LocalDP(Defence):
@@ -74,7 +51,7 @@ class LocalDP(Defence):
         self, epsilon: float = 8.0, mechanism: str = "gaussian", delta: float = 1e-4, clip: float | None = 1.0
     ) -> None:
         super().__init__()
-        self.noise = look_up("mechanism", mechanism, MECHANISMS)
+        self.order, self.distribution = look_up("mechanism", mechanism, MECHANISMS)
         if not 0 < epsilon < math.inf:
             raise ValueError(f"local_dp epsilon={epsilon} must be positive and finite: give something like 8")
         if not 0 < delta < 1:
@@ -83,18 +60,18 @@ class LocalDP(Defence):
             raise ValueError(f"local_dp clip={clip} must be positive, or null for none: give something like 1")
         self.epsilon, self.mechanism, self.delta, self.clip = epsilon, mechanism, delta, clip
         self.sensitivity = 1.0 if clip is None else 2 * clip
-        self.scale = self.noise.scale(self.sensitivity, epsilon, delta)
+        # Dwork and Roth 2014: Theorem 3.22 (gaussian, for ε < 1) and Theorem 3.6 (laplace, whatever δ)
+        tail = math.sqrt(2 * math.log(1.25 / delta)) if mechanism == "gaussian" else 1.0
+        self.scale = self.sensitivity * tail / epsilon
         self.sigma = self.scale if mechanism == "gaussian" else 0.0
-        self.hides_earlier_noise, self.distribution = clip is not None, self.noise.distribution
+        self.hides_earlier_noise = clip is not None
 
     def release(self, z: Latent, noise: torch.Tensor | None = None) -> Released:
-        """Never the same twice, in training and evaluation alike."""
-        bounded = z if self.clip is None else clipped(z, self.clip, self.noise.order)
+        bounded = z if self.clip is None else clipped(z, self.clip, self.order)
         return bounded + self.scale * self.drawn(z, noise)
 
     @property
     def flags(self) -> list[str]:
-        """Where what epsilon suggests is not what is given."""
         if self.clip is None:
             return [
                 f"latents are not clipped (the published form), so two of them may lie any distance apart"

@@ -1,7 +1,5 @@
 """Moments over more than one batch, for classes and slots of which a batch holds few samples (maths §2.4)."""
 
-from __future__ import annotations
-
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
@@ -30,7 +28,6 @@ class MomentMemory(nn.Module):
         self.pending: tuple[Int64[Tensor, " c"], Moments] | None = None
 
     def recall(self, found: Moments, present: Int64[Tensor, " c"]) -> Moments:
-        """The batch's moments together with what is remembered of these classes."""
         like = found.var
         old = Moments(self.mass[present].to(like), self.mu[present].to(like), self.var[present].to(like))
         merged = merge(old, found, self.keep)

@@ -20,5 +20,4 @@ class Noise(Defence):
         self.sigma = sigma
 
     def release(self, z: Latent, noise: Tensor | None = None) -> Released:
-        """Never the same twice, in training and evaluation alike."""
         return z + self.sigma * self.drawn(z, noise)

@@ -1,7 +1,5 @@
 """Distance correlation between images and latents as a penalty."""
 
-from __future__ import annotations
-
 import torch
 from jaxtyping import Float
 from torch import Tensor

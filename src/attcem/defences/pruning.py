@@ -1,9 +1,8 @@
 """Channels of the device's half that are silenced for good, half-way through training."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
+from itertools import pairwise
 
 import torch
 from jaxtyping import Float
@@ -14,19 +13,18 @@ from attcem.defences.base import Defence
 from attcem.types import Batch
 
 
-def channel_layers(encoder: nn.Module) -> Iterator[tuple[str, nn.Conv2d, nn.Module]]:
+def channel_layers(encoder: nn.Module) -> list[tuple[str, nn.Conv2d, nn.Module]]:
     """Every inner convolution with its name and where its channels are complete: after its batch norm, if it has one.
 
     The last convolution makes the latent and is left alone.
     """
     layers = [(name, layer) for name, layer in encoder.named_modules() if isinstance(layer, nn.Conv2d | nn.BatchNorm2d)]
     found = []
-    for place, (name, layer) in enumerate(layers):
+    for (name, layer), (_, following) in pairwise([*layers, ("", encoder)]):
         if isinstance(layer, nn.Conv2d):
-            following = layers[place + 1][1] if place + 1 < len(layers) else None
             normed = isinstance(following, nn.BatchNorm2d) and following.num_features == layer.out_channels
-            found.append((name, layer, following if normed and following is not None else layer))
-    yield from found[:-1]
+            found.append((name, layer, following if normed else layer))
+    return found[:-1]
 
 
 def importance(layer: nn.Conv2d, complete: nn.Module) -> Float[Tensor, " channels"]:
@@ -58,20 +56,16 @@ class Pruning(Defence):
         self.hooks: list[RemovableHandle] = []
 
     def attach(self, encoder: nn.Module, borrow: Callable[[str], None] | None = None) -> None:
-        """Put a mask, all open, behind every inner layer."""
         for hook in self.hooks:
             hook.remove()
-        found = list(channel_layers(encoder))
-        if not found:
+        self.layers, self.hooks = [(layer, complete) for _, layer, complete in channel_layers(encoder)], []
+        if not self.layers:
             raise ValueError("pruning finds no inner convolution in the device's half: cut the network deeper")
-        self.layers = [(layer, complete) for _, layer, complete in found]
-        self.hooks = []
         for number, (layer, complete) in enumerate(self.layers):
             self.register_buffer(f"mask_{number}", torch.ones_like(layer.weight[:, 0, 0, 0]))
             self.hooks.append(complete.register_forward_hook(self.silence(number)))
 
     def silence(self, number: int) -> Callable[[nn.Module, tuple[Tensor, ...], Tensor], Tensor]:
-        """A hook that lets the open channels of one layer through."""
         return lambda _layer, _inputs, output: output * getattr(self, f"mask_{number}")[:, None, None].to(output)
 
     def review(self, batches: Iterable[Batch]) -> None:
@@ -86,5 +80,4 @@ class Pruning(Defence):
 
     @property
     def silenced(self) -> int:
-        """How many channels are."""
         return sum(int((buffer == 0).sum()) for buffer in self.buffers())

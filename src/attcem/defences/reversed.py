@@ -52,7 +52,6 @@ class Reversed(Defence):
         self.pending: Float[Tensor, " n"] | None = None
 
     def setup(self, *, latent: Sequence[int], classes: int, sigma: float) -> None:
-        """Make the adversary, and room for the moments of what it sees."""
         self.adversary = Adversary(latent, self.channels, self.blocks, self.lr)
         shape = (latent[0], 1, 1) if len(latent) == 3 else tuple(latent)
         self.register_buffer("mean", torch.zeros(shape))
@@ -83,7 +82,6 @@ class Reversed(Defence):
 
     @torch.no_grad()
     def remember(self, released: Latent) -> None:
-        """Move the running moments a little towards those of this batch."""
         over = [0] if self.mean.ndim < 3 else [0, 2, 3]
         var, mean = torch.var_mean(released, over, correction=0)
         if mean.isfinite().all() and var.isfinite().all():

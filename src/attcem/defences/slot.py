@@ -1,10 +1,5 @@
 """Slot attention and gated cross attention: the variance of a class, after its samples have looked at its slots."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from dataclasses import dataclass
-
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
@@ -18,21 +13,11 @@ from attcem.maths import NEED_NOISE, THRESHOLDS, hinge, moments
 from attcem.naming import look_up
 from attcem.types import Batch
 
+FORMS = dict.fromkeys(("hinge", "mixture"))
 SILENT_CALLS = 100
 SHUT_ABOVE = {"snr": 0.5, "dim": 0.6}
 KEEP = 0.9
 """Of a running mean at each call."""
-
-
-@dataclass(frozen=True)
-class Seen:
-    """What both attentions made of a batch."""
-
-    x: Float[Tensor, "n t d"]
-    y: Float[Tensor, "n t d"]
-    """The tokens after they have looked at the slots."""
-    slots: Float[Tensor, "c k d"]
-    resp: Float[Tensor, "n t k"]
 
 
 class Slot(Attentive):
@@ -81,7 +66,7 @@ class Slot(Attentive):
     ) -> None:
         super().__init__()
         look_up("threshold", threshold, THRESHOLDS)
-        self.weigh = look_up("form", form, FORMS)
+        look_up("form", form, FORMS)
         self.lam, self.form, self.warmup, self.loss_scale = lam, form, warmup, loss_scale
         self.tokens, self.width, self.slots, self.iters = tokens, width, slots, iters
         self.threshold, self.var_threshold, self.gamma = threshold, var_threshold, gamma
@@ -89,7 +74,6 @@ class Slot(Attentive):
         self.needs = frozenset([NOISE] * (threshold in NEED_NOISE))
 
     def attend_to(self, width: int) -> None:
-        """Normalisation, both attentions, and the gates of the form that has them."""
         heads = next(heads for heads in (4, 2, 1) if width % heads == 0)
         self.norm = nn.LayerNorm(width, elementwise_affine=not self.open_gates)
         self.attention = SlotAttention(width, self.slots, self.iters)
@@ -102,10 +86,18 @@ class Slot(Attentive):
                 self.register_buffer(f"mean_{name}_gate", torch.zeros(()))
 
     def losses(self, part: Part) -> tuple[Float[Tensor, " c"], Insight]:
-        """Variances of what cross attention made of the tokens, hinged or as a gated mixture."""
         x = self.norm(self.tokenise(part.z))
         slots, resp = self.attention(x, group=part.y, groups=part.classes)
-        return self.weigh(self, part, Seen(x, self.cross(x, slots, group=part.y), slots, resp))
+        y = self.cross(x, slots, group=part.y)
+        if self.form == "hinge":
+            var = moments(y, part.y, part.classes, unbiased=True).var
+            return hinge(var, self.theta(var, part), self.gamma).mean((1, 2)), Insight(resp=resp)
+        cosine = F.normalize(x, dim=-1) @ F.normalize(slots, dim=-1)[part.y].transpose(1, 2)
+        resp = (self.gates["sharpness"] * cosine).softmax(-1)
+        found = moments(y, part.y, part.classes, resp)
+        weight = (self.gates["power"] * found.mass.clamp_min(1e-20).log()).softmax(-1)
+        psi, of_class, gates = self.gates(found, part.p, self.theta(found.var, part), self.gamma)
+        return of_class * (weight.unsqueeze(-1) * psi).sum(1).mean(1), Insight(resp=resp, gates=gates)
 
     def active(self, insight: Insight, batch: Batch) -> bool:
         """Follow the gates, and say whether they let the penalty through."""
@@ -124,7 +116,6 @@ class Slot(Attentive):
 
     @property
     def flags(self) -> list[str]:
-        """Says when most of training went unpenalised."""
         calls, silent = int(getattr(self, "calls", 0)), int(getattr(self, "silent", 0))
         if 2 * silent <= calls:
             return []
@@ -133,27 +124,3 @@ class Slot(Attentive):
             f"was shut off in {silent / calls:.0%} of its steps (running means: {means}): the encoder was "
             "hardly penalised; shut_off=false or open_gates=true penalises every step"
         ]
-
-
-def hinged(self: Slot, part: Part, seen: Seen) -> tuple[Float[Tensor, " c"], Insight]:
-    """mean_d ReLU( log(Var_unbiased(y)+γ) − log θ )."""
-    var = moments(seen.y, part.y, part.classes, unbiased=True).var
-    return hinge(var, self.theta(var, part), self.gamma).mean((1, 2)), Insight(resp=seen.resp)
-
-
-def mixture(self: Slot, part: Part, seen: Seen) -> tuple[Float[Tensor, " c"], Insight]:
-    """class gate · mean_d Σ_k w̃_k ψ_kd, the slots weighed by a power of their mass."""
-    cosine = F.normalize(seen.x, dim=-1) @ F.normalize(seen.slots, dim=-1)[part.y].transpose(1, 2)
-    resp = (self.gates["sharpness"] * cosine).softmax(-1)
-    found = moments(seen.y, part.y, part.classes, resp)
-    weight = (self.gates["power"] * found.mass.clamp_min(1e-20).log()).softmax(-1)
-    psi, gates = self.gates(found.mu, found.var, self.theta(found.var, part), self.gamma)
-    of_class = self.gates.of_class(part.p)
-    losses = of_class * (weight.unsqueeze(-1) * psi).sum(1).mean(1)
-    return losses, Insight(resp=resp, gates=gates | ({} if self.open_gates else {"class": of_class}))
-
-
-FORMS: dict[str, Callable[[Slot, Part, Seen], tuple[Float[Tensor, " c"], Insight]]] = {
-    "hinge": hinged,
-    "mixture": mixture,
-}

@@ -13,17 +13,8 @@ from torch import Tensor
 
 from attcem.defences.base import NOISE, Defence, nothing
 from attcem.layers import TOKENS, WIDEST, Tokens
-from attcem.maths import (
-    THRESHOLDS,
-    Circumstances,
-    diagonal_rate,
-    entropy,
-    moments,
-    rate_bound,
-    segment_count,
-    segment_sum,
-)
-from attcem.maths.gates import Scalar
+from attcem.maths import diagonal_rate, entropy, moments, rate_bound, segment_count, segment_sum
+from attcem.maths.gates import THRESHOLDS, Circumstances, Scalar
 from attcem.naming import look_up
 from attcem.types import Batch, Latent
 
@@ -46,11 +37,9 @@ class Part:
 
     @property
     def classes(self) -> int:
-        """How many classes there are."""
         return len(self.present)
 
     def of(self, chosen: Bool[Tensor, " c"]) -> Part:
-        """Only the chosen classes."""
         kept = chosen[self.y]
         renumber = chosen.cumsum(0) - 1
         return Part(self.z[kept], renumber[self.y[kept]], self.present[chosen], self.p[chosen], self.progress)
@@ -95,7 +84,6 @@ class Surrogate(Defence, ABC):
     """Whether the value stays an upper bound on I(x;z), whatever its own parameters do."""
 
     def setup(self, *, latent: Sequence[int], classes: int, sigma: float) -> None:
-        """Remember what every surrogate needs to know, then make parameters."""
         if NOISE in self.needs and not sigma > 0:
             raise ValueError(
                 f"{self.kind} needs noise, but the chain's sigma is {sigma}: without it any latent can carry "
@@ -126,7 +114,6 @@ class Surrogate(Defence, ABC):
         return True
 
     def part(self, batch: Batch) -> Part | None:
-        """The part of the batch that can be estimated."""
         return estimable(batch, self.classes)
 
     def value(self, batch: Batch) -> Float[Tensor, ""]:
@@ -158,7 +145,10 @@ class Surrogate(Defence, ABC):
         if self.sigma_n > 0:
             found["rate_nats"] = rate_bound(entropy(share), share, diagonal_rate(var, self.sigma_n))
         if insight.weight is not None:
-            found["attention_entropy"] = (share * spread_of(insight.weight, part)).sum()
+            # Inside each class, over that of equal attention: 1 is even, 0 is a single token.
+            count = segment_count(part.y, part.classes) * insight.weight.shape[1]
+            inside = segment_sum(entropy(insight.weight), part.y, part.classes) / count.clamp_min(2).log()
+            found["attention_entropy"] = (share * inside).sum()
         if insight.resp is not None:
             found["slot_mass"] = insight.resp.mean((0, 1))
             found["slot_entropy"] = entropy(insight.resp).mean() / math.log(max(2, insight.resp.shape[2]))
@@ -176,7 +166,6 @@ class Attentive(Surrogate):
     attentive: bool = True
 
     def build(self, latent: tuple[int, ...]) -> None:
-        """Make the tokens; they must be narrow enough for attention over them."""
         self.tokenise: Tokens = look_up("tokens", self.tokens, TOKENS)(latent, self.width)
         if self.attentive and self.tokenise.width > WIDEST:
             others = " or ".join(f'tokens="{name}"' for name in TOKENS if name != self.tokens)
@@ -189,10 +178,3 @@ class Attentive(Surrogate):
     @abstractmethod
     def attend_to(self, width: int) -> None:
         """Make the attention for tokens of this width."""
-
-
-def spread_of(weight: Float[Tensor, "n t"], part: Part) -> Float[Tensor, " c"]:
-    """Entropy of the attention inside each class over that of equal attention: 1 is even, 0 is a single token."""
-    terms = -(weight * weight.clamp_min(torch.finfo(weight.dtype).tiny).log()).sum(1)
-    count = segment_count(part.y, part.classes) * weight.shape[1]
-    return segment_sum(terms, part.y, part.classes) / count.clamp_min(2).log()

@@ -34,5 +34,4 @@ class TopK(Defence):
         self.keep = keep
 
     def release(self, z: Latent) -> Released:
-        """The gradient passes through what is kept."""
         return torch.where(largest(z.detach(), self.keep), z, torch.zeros_like(z))

@@ -1,7 +1,5 @@
 """An encoder that was protected before, brought to a new task."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from torch import nn
@@ -29,7 +27,6 @@ class Transfer(Defence):
         self.start_from, self.rate = start_from, rate
 
     def attach(self, encoder: nn.Module, borrow: Callable[[str], None] | None = None) -> None:
-        """Take the other run's encoder, and freeze it or slow it down."""
         if borrow is not None:
             if not self.start_from:
                 raise ValueError("transfer needs a run to start from: give defence.transfer.start_from=runs/<id>")

@@ -1,7 +1,5 @@
 """The variational information bottleneck on a given latent: noise of a learned size in every channel."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 
@@ -44,7 +42,6 @@ class VIB(Defence):
         self.lam, self.start, self.warmup = lam, start, warmup
 
     def setup(self, *, latent: Sequence[int], classes: int, sigma: float) -> None:
-        """The same deviation everywhere, to begin with."""
         shape = (latent[0], 1, 1) if len(latent) == 3 else tuple(latent)
         self.log_deviation = nn.Parameter(torch.full(shape, math.log(self.start)))
 
@@ -57,11 +54,9 @@ class VIB(Defence):
         return self.log_deviation.min().exp().item() if hasattr(self, "log_deviation") else 0.0
 
     def release(self, z: Latent, noise: Tensor | None = None) -> Released:
-        """Never the same twice, in training and evaluation alike."""
         return z + self.log_deviation.to(z.dtype).exp() * self.drawn(z, noise)
 
     def penalty(self, batch: Batch) -> Float[Tensor, ""]:
-        """The divergence's mean over the batch and the latent."""
         z = batch.z.to(torch.promote_types(batch.z.dtype, torch.float32))
         if batch.watched:
             deviation = self.log_deviation.detach().exp()

@@ -1,7 +1,5 @@
 """Gated cross attention: inputs look at a context, and two learned gates decide how much of it they take."""
 
-from __future__ import annotations
-
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
@@ -12,6 +10,7 @@ from attcem.layers.masking import blank, masked_softmax
 class GatedCrossAttention(nn.Module):
     """y = x + tanh(α_x)·Attn(LN x, LN context);  y + tanh(α_f)·FFN(LN y) (Alayrac 2022; maths §2.3).
 
+    Attn = softmax(q·k / √(d/heads)) v in every head; nothing where no context counts.
     Both α start at 0.1: nearly the identity, with a gradient to every weight from the first step.
     """
 
@@ -40,22 +39,13 @@ class GatedCrossAttention(nn.Module):
         Row i looks at context[group[i]]; without groups, at context[i].
         """
         x, context = blank(x, mask), blank(context, context_mask)
-        y = x + self.alpha_x.tanh() * self.attend(self.norm_q(x), self.norm_kv(context), context_mask, group)
-        y = y + self.alpha_f.tanh() * self.ff(self.norm_ff(y))
-        return blank(y, mask)
-
-    def attend(
-        self,
-        x: Float[Tensor, "b n d"],
-        context: Float[Tensor, "g s d"],
-        context_mask: Bool[Tensor, "g s"] | None,
-        group: Int64[Tensor, " b"] | None,
-    ) -> Float[Tensor, "b n d"]:
-        """softmax(q·k / √(d/heads)) v in every head; nothing where no context counts."""
-        k, v = self.to_k(context), self.to_v(context)
+        looking, seen = self.norm_q(x), self.norm_kv(context)
+        k, v = self.to_k(seen), self.to_v(seen)
         if group is not None:
             k, v, context_mask = k[group], v[group], None if context_mask is None else context_mask[group]
-        q, k, v = (projection.unflatten(-1, (self.heads, -1)).transpose(1, 2) for projection in (self.to_q(x), k, v))
+        heads = (projected.unflatten(-1, (self.heads, -1)) for projected in (self.to_q(looking), k, v))
+        q, k, v = (head.transpose(1, 2) for head in heads)
         logits = q @ k.transpose(2, 3) / q.shape[-1] ** 0.5
         weights = masked_softmax(logits, None if context_mask is None else context_mask[:, None, None], dim=-1)
-        return self.to_out((weights @ v).transpose(1, 2).flatten(2))
+        y = x + self.alpha_x.tanh() * self.to_out((weights @ v).transpose(1, 2).flatten(2))
+        return blank(y + self.alpha_f.tanh() * self.ff(self.norm_ff(y)), mask)

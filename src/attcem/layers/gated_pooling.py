@@ -23,7 +23,6 @@ class GatedScores(nn.Module):
         self.w = nn.Linear(hidden, outputs, bias=False)
 
     def forward(self, x: Float[Tensor, "*n d"]) -> Float[Tensor, "*n outputs"]:
-        """The scores, before anyone decides among whom the attention is shared."""
         return self.w(torch.tanh(self.V(x)) * torch.sigmoid(self.U(x)))
 
 
@@ -35,7 +34,6 @@ class GatedAttentionPooling(nn.Module):
         self.scores = GatedScores(width, 1, hidden)
 
     def logits(self, x: Float[Tensor, "*n d"]) -> Float[Tensor, "*n"]:
-        """One score per input."""
         return self.scores(x).squeeze(-1)
 
     def forward(

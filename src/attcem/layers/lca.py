@@ -1,7 +1,5 @@
 """Sparse coding by neurons that compete: the locally competitive algorithm (Rozell et al. 2008)."""
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float

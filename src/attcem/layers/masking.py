@@ -1,7 +1,5 @@
 """What a mask means: a masked input has no influence, not even through NaN, and an empty set stays finite."""
 
-from __future__ import annotations
-
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor

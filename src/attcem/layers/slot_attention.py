@@ -66,7 +66,6 @@ class SlotAttention(nn.Module):
         return slots, resp
 
     def start(self, sets: int) -> Float[Tensor, "g s d"]:
-        """μ + σ·ε for every set."""
         epsilon = self.epsilon.expand(sets, *self.epsilon.shape)
         if self.training and self.fresh:
             epsilon = torch.randn_like(epsilon)
@@ -80,7 +79,6 @@ class SlotAttention(nn.Module):
         counts: Float[Tensor, "b n 1"],
         group: Int64[Tensor, " b"] | None,
     ) -> tuple[Float[Tensor, "g s d"], Float[Tensor, "b n s"]]:
-        """One competition and the update that follows from it."""
         width = slots.shape[-1]
         q = self.to_q(self.norm_slots(slots)) / width**0.5
         resp = (k @ (q if group is None else q[group]).transpose(1, 2) / width**0.25).softmax(-1) * counts

@@ -1,7 +1,5 @@
 """Distance correlation: whether images that look alike have latents that lie close (Székely et al. 2007)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch
@@ -31,16 +29,12 @@ def distance_correlation(
 
 def scaled_centred(x: Float[Tensor, "n p"], centred: Callable[[Tensor], Tensor]) -> Float[Tensor, "n n"]:
     """Centred distances, the largest being 1, so that squares of squares stay within range; 0 where all is rounding."""
-    distance = distances(x)
+    # Without the rounding of ‖a‖² − 2ab + ‖b‖²; the gradient of a distance of 0 is 0.
+    distance = torch.cdist(x, x, compute_mode="donot_use_mm_for_euclid_dist")
     found = centred(distance)
     size, precision = found.detach().abs().amax(), torch.finfo(x.dtype)
     heard = size > (16 * precision.eps * distance.detach().amax()).clamp_min(precision.tiny)
     return found * torch.where(heard, 1 / size, 0.0)
-
-
-def distances(x: Float[Tensor, "n p"]) -> Float[Tensor, "n n"]:
-    """Euclidean distances between all rows, without the rounding of ‖a‖² − 2ab + ‖b‖²; their gradient at 0 is 0."""
-    return torch.cdist(x, x, compute_mode="donot_use_mm_for_euclid_dist")
 
 
 def double_centred(distance: Float[Tensor, "n n"]) -> Float[Tensor, "n n"]:

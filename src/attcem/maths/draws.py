@@ -1,7 +1,5 @@
 """Random draws that do not depend on how a tensor lies in memory."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 import torch
@@ -23,14 +21,9 @@ def laplace_like(z: Float[Tensor, "*n"]) -> Float[Tensor, "*n"]:
     return torch.empty_like(z).exponential_() - torch.empty_like(z).exponential_()
 
 
-def uniform_like(z: Float[Tensor, "*n"]) -> Float[Tensor, "*n"]:
-    """Draws from [0, 1), row by row."""
-    return torch.rand(z.shape, dtype=z.dtype, device=z.device)
-
-
 DISTRIBUTIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
     "normal": gaussian_like,
     "laplace": laplace_like,
-    "uniform": uniform_like,
+    "uniform": lambda z: torch.rand(z.shape, dtype=z.dtype, device=z.device),  # row by row, too
 }
 """What a release may draw from: N(0, 1), ½ e^{−|t|}, or the unit interval."""

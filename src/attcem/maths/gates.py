@@ -1,6 +1,7 @@
-"""When does a variance count as leaking: thresholds, hinges and gates (maths §2.2)."""
+"""When does a variance count as leaking: thresholds θ, hinges and gates (maths §2, §2.2)."""
 
-from __future__ import annotations
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
@@ -48,3 +49,31 @@ def class_gate(share: Float[Tensor, "*n"], a: Scalar = 10.0, b: Scalar = 0.05) -
 def log_of(value: Scalar, like: Tensor) -> Tensor:
     """log of a number or of a scalar tensor."""
     return torch.as_tensor(value, dtype=like.dtype, device=like.device).log()
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """What a threshold may depend on besides the variances: noise, τ, γ, and the share of training that is done."""
+
+    sigma: float
+    var_threshold: float
+    gamma: float
+    progress: float = 0.0
+
+    @property
+    def hidden(self) -> float:
+        """θ of the noise: max(τ·σ_n², 1e-8) + γ."""
+        return variance_threshold(self.sigma, self.var_threshold, self.gamma)
+
+
+THRESHOLDS: dict[str, Callable[[Float[Tensor, "*n"], Circumstances], Scalar]] = {
+    "noise": lambda var, now: now.hidden,
+    "constant": lambda var, now: 0.05,
+    # Falls geometrically over training, from 1, the variance of a normalised feature, to what the noise hides.
+    "schedule": lambda var, now: now.hidden**now.progress,
+    # The batch's median variance: half of the features are always too wide, however narrow they are.
+    "quantile": lambda var, now: var.detach().median() + now.gamma,
+}
+"""θ, the variance above which a feature counts as leaking."""
+
+NEED_NOISE = {"noise", "schedule"}

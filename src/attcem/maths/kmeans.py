@@ -1,14 +1,15 @@
 """K-means inside every class at once (maths §2.1); loops only over clusters and rounds."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from attcem.maths.segments import segment_count, segment_sum
+from attcem.maths.moments import Segment, segment_count, segment_sum
+
+Samples = Float[Tensor, "n d"]
+Centres = Float[Tensor, "c k d"]
 
 AT_ONCE = 1024
 """Deviations of so many samples stay in the cache."""
@@ -18,7 +19,7 @@ AT_ONCE = 1024
 class Clusters:
     """What k-means found in each segment; a cluster without samples has π = 0 and no variance."""
 
-    mu: Float[Tensor, "c k d"]
+    mu: Centres
     pi: Float[Tensor, "c k"]
     var: Float[Tensor, "c k d"]
     """Mean of (x−μ)² over the cluster's samples, feature by feature."""
@@ -28,11 +29,11 @@ class Clusters:
 
 @torch.no_grad()
 def kmeans(
-    x: Float[Tensor, "n d"],
-    segment: Int64[Tensor, " n"],
+    x: Samples,
+    segment: Segment,
     segments: int,
     k: int = 5,
-    start: Float[Tensor, "c k d"] | None = None,
+    start: Centres | None = None,
     started: Bool[Tensor, " c"] | None = None,
     iters: int = 50,
     generator: torch.Generator | None = None,
@@ -42,18 +43,28 @@ def kmeans(
     A cluster that runs empty is drawn anew, as k-means++ would: latents drift from one fit to the next, and a warm
     start that kept lost centres would end with a single cluster. Memory is that of x and of the result.
     """
-    mu = begin(x, segment, segments, k, start, started, generator)
+    mu = x.new_zeros(segments, k, x.shape[1]) if start is None else start.clone()
+    if started is None:
+        started = torch.full_like(mu[:, 0, 0], start is not None, dtype=torch.bool)
+    first = draw(torch.ones_like(x[:, 0]), segment, segments, generator)
+    fresh = ~started & (first < len(x))
+    mu[fresh] = x[first[fresh]].unsqueeze(1)
+    others = fresh.unsqueeze(1) & (torch.arange(k, device=x.device) > 0)
+    mu = fill(x, segment, mu, others, apart(x, segment, mu[:, 0]), generator)
     index = None
     for _ in range(iters):
         found, distance = assign(x, segment, mu)
         if index is not None and torch.equal(found, index):
             break
-        index = found
-        members = count_members(segment, index, mu)
-        mu = fill(x, segment, recentred(x, segment, index, mu), members == 0, distance, generator)
+        index, cluster = found, segment * k + found
+        members = segment_count(cluster, segments * k).reshape(segments, k)
+        # Centres move by their samples' mean deviation: repeated samples are met exactly, offsets cost no digits.
+        off = segment_sum(mu[segment, index].sub_(x), cluster, segments * k).reshape(mu.shape)
+        mu = fill(x, segment, mu - off / members.clamp_min(1).unsqueeze(2), members == 0, distance, generator)
     index, _ = assign(x, segment, mu)
-    members, count = count_members(segment, index, mu), segment_count(segment, segments)
-    spread = segment_sum(mu[segment, index].sub_(x).square_(), segment * k + index, segments * k)
+    cluster, count = segment * k + index, segment_count(segment, segments)
+    members = segment_count(cluster, segments * k).reshape(segments, k)
+    spread = segment_sum(mu[segment, index].sub_(x).square_(), cluster, segments * k)
     return Clusters(
         mu=mu,
         pi=members.to(x.dtype) / count.clamp_min(1).unsqueeze(1),
@@ -63,21 +74,13 @@ def kmeans(
 
 
 @torch.no_grad()
-def nearest(
-    x: Float[Tensor, "n d"],
-    segment: Int64[Tensor, " n"],
-    mu: Float[Tensor, "c k d"],
-    alive: Bool[Tensor, "c k"] | None = None,
-) -> Int64[Tensor, " n"]:
+def nearest(x: Samples, segment: Segment, mu: Centres, alive: Bool[Tensor, "c k"] | None = None) -> Int64[Tensor, " n"]:
     """Which of its own segment's centres lies nearest to each sample; only those `alive` can win."""
     return assign(x, segment, mu, alive)[0]
 
 
 def assign(
-    x: Float[Tensor, "n d"],
-    segment: Int64[Tensor, " n"],
-    mu: Float[Tensor, "c k d"],
-    alive: Bool[Tensor, "c k"] | None = None,
+    x: Samples, segment: Segment, mu: Centres, alive: Bool[Tensor, "c k"] | None = None
 ) -> tuple[Int64[Tensor, " n"], Float[Tensor, " n"]]:
     """The nearest centre, the first of equally near ones, and its squared distance."""
     alive = torch.ones_like(mu[..., 0], dtype=torch.bool) if alive is None else alive
@@ -91,34 +94,14 @@ def assign(
     return index, distance
 
 
-def begin(
-    x: Float[Tensor, "n d"],
-    segment: Int64[Tensor, " n"],
-    segments: int,
-    k: int,
-    start: Float[Tensor, "c k d"] | None,
-    started: Bool[Tensor, " c"] | None,
-    generator: torch.Generator | None,
-) -> Float[Tensor, "c k d"]:
-    """The given centres, and for the other segments k-means++: a sample drawn evenly, the rest by distance."""
-    mu = x.new_zeros(segments, k, x.shape[1]) if start is None else start.clone()
-    if started is None:
-        started = torch.full_like(mu[:, 0, 0], start is not None, dtype=torch.bool)
-    first = draw(torch.ones_like(x[:, 0]), segment, segments, generator)
-    fresh = ~started & (first < len(x))
-    mu[fresh] = x[first[fresh]].unsqueeze(1)
-    others = torch.arange(k, device=x.device) > 0
-    return fill(x, segment, mu, fresh.unsqueeze(1) & others, apart(x, segment, mu[:, 0]), generator)
-
-
 def fill(
-    x: Float[Tensor, "n d"],
-    segment: Int64[Tensor, " n"],
-    mu: Float[Tensor, "c k d"],
+    x: Samples,
+    segment: Segment,
+    mu: Centres,
     missing: Bool[Tensor, "c k"],
     distance: Float[Tensor, " n"],
     generator: torch.Generator | None,
-) -> Float[Tensor, "c k d"]:
+) -> Centres:
     """Put each missing centre on a sample, drawn in proportion to its squared distance from the centres so far.
 
     Where every sample already is a centre there is nothing to draw, and the centre stays.
@@ -137,7 +120,7 @@ def fill(
 
 
 def draw(
-    rate: Float[Tensor, " n"], segment: Int64[Tensor, " n"], segments: int, generator: torch.Generator | None
+    rate: Float[Tensor, " n"], segment: Segment, segments: int, generator: torch.Generator | None
 ) -> Int64[Tensor, " c"]:
     """A row of each segment with probability ∝ its rate: the first to arrive; n where no row has a rate.
 
@@ -152,24 +135,7 @@ def draw(
     return row.new_full((segments,), len(rate)).scatter_reduce(0, segment, row, "amin")
 
 
-def recentred(
-    x: Float[Tensor, "n d"], segment: Int64[Tensor, " n"], index: Int64[Tensor, " n"], mu: Float[Tensor, "c k d"]
-) -> Float[Tensor, "c k d"]:
-    """Centres moved by their samples' mean deviation: repeated samples are met exactly, offsets cost no digits."""
-    segments, k, d = mu.shape
-    off = segment_sum(mu[segment, index].sub_(x), segment * k + index, segments * k).reshape(segments, k, d)
-    return mu - off / count_members(segment, index, mu).clamp_min(1).unsqueeze(2)
-
-
-def count_members(
-    segment: Int64[Tensor, " n"], index: Int64[Tensor, " n"], mu: Float[Tensor, "c k d"]
-) -> Int64[Tensor, "c k"]:
-    """How many samples each cluster of each segment has."""
-    segments, k, _ = mu.shape
-    return segment_count(segment * k + index, segments * k).reshape(segments, k)
-
-
-def apart(x: Float[Tensor, "n d"], segment: Int64[Tensor, " n"], centre: Float[Tensor, "c d"]) -> Float[Tensor, " n"]:
+def apart(x: Samples, segment: Segment, centre: Float[Tensor, "c d"]) -> Float[Tensor, " n"]:
     """Squared distance of each sample to its segment's centre."""
     few = zip(x.split(AT_ONCE), segment.split(AT_ONCE), strict=True)
     return torch.cat([centre[owner].sub_(rows).square_().sum(1) for rows, owner in few])

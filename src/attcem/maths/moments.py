@@ -1,6 +1,4 @@
-"""Weighted means and variances of every class and slot at once (maths §1, §2)."""
-
-from __future__ import annotations
+"""Sums, softmaxes, weighted means and variances of every class and slot at once (maths §1, §2)."""
 
 import math
 from dataclasses import dataclass
@@ -10,7 +8,10 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from attcem.maths.segments import segment_sum
+Segment = Int64[Tensor, " n"]
+"""Which segment each row belongs to."""
+Tokens = Float[Tensor, "n *t d"]
+Responsibilities = Float[Tensor, "n *t k"]
 
 EMPTY = 1e-20
 """A slot with less mass than this holds nothing: its moments are zero, and so are their gradients."""
@@ -25,13 +26,28 @@ class Moments:
     var: Float[Tensor, "c k *d"]
 
 
+def segment_sum(values: Float[Tensor, " n *rest"], segment: Segment, segments: int) -> Float[Tensor, " c *rest"]:
+    """Σ of the rows that belong to each segment; an empty segment sums to zero."""
+    return values.new_zeros(segments, *values.shape[1:]).index_add(0, segment, values)
+
+
+def segment_count(segment: Segment, segments: int) -> Int64[Tensor, " c"]:
+    """How many rows belong to each segment."""
+    return segment.new_zeros(segments).index_add(0, segment, torch.ones_like(segment))
+
+
+def segment_softmax(logits: Float[Tensor, " n *rest"], segment: Segment, segments: int) -> Float[Tensor, " n *rest"]:
+    """Weights that sum to 1 inside each segment: exp(l_i − max_c) / Σ_c exp(l_j − max_c)."""
+    index = segment.reshape(-1, *[1] * (logits.ndim - 1)).expand_as(logits)
+    largest = logits.detach().new_full((segments, *logits.shape[1:]), -torch.inf)
+    largest = largest.scatter_reduce(0, index, logits.detach(), "amax")
+    # The largest term of a segment is exp(0), so a segment with rows never divides by less than 1.
+    weight = (logits - largest[segment]).exp()
+    return weight / segment_sum(weight, segment, segments)[segment]
+
+
 def moments(
-    x: Float[Tensor, "n *t d"],
-    segment: Int64[Tensor, " n"],
-    segments: int,
-    resp: Float[Tensor, "n *t k"] | None = None,
-    *,
-    unbiased: bool = False,
+    x: Tokens, segment: Segment, segments: int, resp: Responsibilities | None = None, *, unbiased: bool = False
 ) -> Moments:
     """Moments of x in every segment and slot, tokens of a sample counted in the sample's segment.
 
@@ -52,12 +68,7 @@ def moments(
     return Moments(mass, mu, share.unsqueeze(-1) * spread)
 
 
-def covariance(
-    x: Float[Tensor, "n *t d"],
-    segment: Int64[Tensor, " n"],
-    segments: int,
-    resp: Float[Tensor, "n *t k"] | None = None,
-) -> Moments:
+def covariance(x: Tokens, segment: Segment, segments: int, resp: Responsibilities | None = None) -> Moments:
     """As `moments`, with full covariances [c k d d] for variances. Needs n·d² numbers on the way: for few features."""
     x = with_token_axis(x)
     resp = torch.ones_like(x[..., :1]) if resp is None else with_token_axis(resp)
@@ -99,11 +110,7 @@ class Sums(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any,
-        x: Float[Tensor, "n t d"],
-        resp: Float[Tensor, "n t k"],
-        segment: Int64[Tensor, " n"],
-        share: Float[Tensor, "c k"],
+        ctx: Any, x: Tokens, resp: Responsibilities, segment: Segment, share: Float[Tensor, "c k"]
     ) -> tuple[Float[Tensor, "c k d"], Float[Tensor, "c k d"]]:
         """One slot after the other, each over all segments at once; `share` is 1 / Σ r."""
         total = x.new_empty(*share.shape, x.shape[-1])

@@ -5,13 +5,11 @@
 for any soft assignment r. Its pieces are here, one function each.
 """
 
-from __future__ import annotations
-
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Tensor
 
-from attcem.maths.segments import segment_sum
+from attcem.maths.moments import Segment, segment_sum
 
 
 def entropy(p: Float[Tensor, "*n k"]) -> Float[Tensor, "*n"]:
@@ -42,9 +40,7 @@ def full_rate(cov: Float[Tensor, "*n d d"], sigma: float) -> Float[Tensor, "*n"]
     return half_log_det(widen(cov) / noise_variance(sigma)).sum(-1).to(cov.dtype)
 
 
-def gram_rate(
-    rows: Float[Tensor, "n d"], segment: Int64[Tensor, " n"], segments: int, sigma: float
-) -> Float[Tensor, " c"]:
+def gram_rate(rows: Float[Tensor, "n d"], segment: Segment, segments: int, sigma: float) -> Float[Tensor, " c"]:
     """½ log det(I + Σ_c/σ_n²) with Σ_c = Σ_{i∈c} rowᵢ rowᵢᵀ, through the n×n Gram matrix (Sylvester).
 
     `rows` are deviations from the mean, times √(r/mass). Rows of different segments are made orthogonal; the

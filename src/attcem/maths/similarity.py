@@ -1,7 +1,5 @@
 """Structural similarity of two images in [0,1]: differentiable, and fast enough to train on (maths §5)."""
 
-from __future__ import annotations
-
 import torch
 from jaxtyping import Float
 from torch import Tensor

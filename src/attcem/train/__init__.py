@@ -1,13 +1,13 @@
 """Training the split network under a defence."""
 
 from attcem.train.agreement import check_arguments, check_guard, check_network
-from attcem.train.averaging import restore_guards, under
+from attcem.train.averaging import restore_guards
 from attcem.train.checkpoint import State, best_of, read_state, read_tensors, refuse_other_draw
-from attcem.train.clients import fit_clients, refuse_processes
 from attcem.train.distributed import is_first, leave_team, team_size
+from attcem.train.federated import fit_clients, refuse_processes
 from attcem.train.honesty import honesty_flags
 from attcem.train.loop import fit
-from attcem.train.packing import unpack_modules
+from attcem.train.packing import under, unpack_modules
 from attcem.train.prediction import evaluate
 from attcem.train.schedule import RECIPES
 

@@ -1,7 +1,5 @@
 """Do a network, its guard and the data belong together? Asked once, before any work."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -29,7 +27,6 @@ def check_arguments(model: Any, guard: Any, data: Any) -> Guard:
 
 
 def kind(given: Any) -> str:
-    """What something is, in words."""
     return f"the class {given.__name__}" if isinstance(given, type) else f"a {type(given).__name__}"
 
 

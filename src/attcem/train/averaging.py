@@ -1,14 +1,12 @@
 """What clients have in common: the encoder and what the guard has learned, averaged by numbers of images."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from attcem.defences import Guard, own_parameters
+from attcem.train.packing import under
 
 Tensors = Mapping[str, Tensor]
 
@@ -47,7 +45,6 @@ def weighted_mean(states: Sequence[Tensors], images: Sequence[int]) -> dict[str,
 
 @torch.no_grad()
 def copy_into(mine: Tensors, theirs: Tensors) -> None:
-    """Write their numbers over mine, in place."""
     for name, tensor in mine.items():
         tensor.copy_(theirs[name])
 
@@ -57,8 +54,3 @@ def restore_guards(guards: Sequence[Guard], deployed: Guard, tensors: Tensors) -
     for number, guard in enumerate(guards):
         state = deployed.state_dict() | under(tensors, f"client.{number}.guard.")
         guard.load_state_dict({name: state[name] for name in guard.state_dict()})
-
-
-def under(named: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-    """The entries whose names begin so, without that beginning."""
-    return {name.removeprefix(prefix): value for name, value in named.items() if name.startswith(prefix)}

@@ -1,7 +1,5 @@
 """Checkpoints: safetensors beside a JSON that names them with their checksums, replaced in one atomic step."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
@@ -69,7 +67,6 @@ class State:
 
     @property
     def record(self) -> Record:
-        """What a result repeats of it."""
         told = (self.history, self.diagnostics, self.surrogate_only, self.cost, self.defence, self.config)
         return Record(self.seed, *told)
 
@@ -101,14 +98,7 @@ def remove_dropped(folder: Path, state: State) -> None:
 
 
 def digest(content: bytes) -> str:
-    """What the content of a file is checked against."""
     return hashlib.sha256(content).hexdigest()
-
-
-def refuse_link(folder: Path) -> None:
-    """Raise where a run would write its checkpoints to somewhere else."""
-    if folder.is_symlink():
-        raise ValueError(f"{folder} is a link to {folder.resolve()}: remove it, or link the whole run's folder instead")
 
 
 def read_state(folder: Path) -> State:
@@ -122,8 +112,17 @@ def read_state(folder: Path) -> State:
         raise ValueError(f"{error}: {ADVICE}") from None
 
 
-def resumed_state(folder: Path, mine: State, *, tidy: bool) -> State:
-    """The state to go on from, if it is one of this very run; `tidy` removes what a killed process left beside it."""
+def resumed_state(folder: Path, mine: State, *, resume: bool, tidy: bool) -> State | None:
+    """The state to go on from, if there is one; it must be one of this very run.
+
+    `tidy` removes what a killed process left beside it. A link would write checkpoints to somewhere else.
+    """
+    if folder.is_symlink():
+        raise ValueError(f"{folder} is a link to {folder.resolve()}: remove it, or link the whole run's folder instead")
+    if not (folder / STATE).exists():
+        return None
+    if not resume:
+        raise ValueError(f"{folder.parent} already holds a run: resume it, or choose another folder")
     state = read_state(folder)
     refuse_other(state, mine, folder.parent)
     if tidy:
@@ -177,7 +176,6 @@ def refuse_other_draw(state: State, draw: str, out: Path) -> None:
 
 
 def differences(theirs: Any, mine: Any) -> str:
-    """What differs, in a few words."""
     if isinstance(theirs, dict) and isinstance(mine, dict):
         keys = [key for key in {**theirs, **mine} if theirs.get(key) != mine.get(key)]
         return ", ".join(f"{key} was {theirs.get(key)!r}, now {mine.get(key)!r}" for key in keys)

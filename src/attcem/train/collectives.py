@@ -4,8 +4,6 @@ Downstream of `together` all processes compute the same, so its gradient is the 
 with its own rows of it: `together` and `own` are each other's adjoint, and a sum over processes is its own.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
@@ -38,7 +36,6 @@ def memory_order(x: Tensor) -> list[int]:
 
 
 def inverse(order: list[int]) -> list[int]:
-    """The permutation that undoes another."""
     return sorted(range(len(order)), key=order.__getitem__)
 
 
@@ -61,12 +58,10 @@ class Together(Function):
 
     @staticmethod
     def forward(ctx: Any, part: Tensor, total: int) -> Tensor:
-        """The same batch in every process."""
         return gather(part, total)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        """One's own rows of a gradient that is the same everywhere."""
         return Own.apply(gradients[0]), None
 
 
@@ -81,7 +76,6 @@ class Own(Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Tensor:
-        """The gradient at all rows, from everyone."""
         return Together.apply(gradients[0], ctx.total)
 
 
@@ -90,12 +84,10 @@ class Sum(Function):
 
     @staticmethod
     def forward(ctx: Any, value: Tensor) -> Tensor:
-        """The same sum in every process."""
         total = value.clone(memory_format=torch.contiguous_format)
         dist.all_reduce(total)
         return total
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Tensor:
-        """Everyone's gradients, added."""
         return Sum.apply(gradients[0])

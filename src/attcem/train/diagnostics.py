@@ -1,9 +1,7 @@
 """What a defence saw while it trained: a few steps of every epoch, averaged."""
 
-from __future__ import annotations
-
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import torch
 from torch import Tensor
@@ -20,11 +18,9 @@ class Diagnostics:
 
     @staticmethod
     def due(step: int) -> bool:
-        """Whether this step is looked at."""
         return step % EVERY == 0
 
     def take(self, readings: Mapping[str, Tensor]) -> None:
-        """Keep one step's readings."""
         for name, value in readings.items():
             self.taken[name].append(value.detach())
 
@@ -34,6 +30,15 @@ class Diagnostics:
         self.taken.clear()
         numbers = {name: mean.item() for name, mean in means.items() if mean.ndim == 0}
         return numbers, {name: mean.tolist() for name, mean in means.items() if mean.ndim == 1}
+
+
+def close_together(everyone: Iterable[Diagnostics]) -> tuple[dict[str, float], dict[str, list[float]]]:
+    """The epoch's means, averaged over those who took part."""
+    together = Diagnostics()
+    for one in everyone:
+        for found in one.close():
+            together.take({name: torch.tensor(value, dtype=torch.float64) for name, value in found.items()})
+    return together.close()
 
 
 def gradient_readings(task: Tensor, penalty: Tensor) -> dict[str, Tensor]:

@@ -1,7 +1,5 @@
 """Several processes that train as one: started by torchrun, each with a share of every batch."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -22,7 +20,6 @@ PATIENCE = timedelta(minutes=10)
 
 LAUNCHED = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 """What torchrun tells every process that it starts."""
-
 
 _over = False
 """Whether the team of this process has done its work: what is trained afterwards is trained alone."""
@@ -89,11 +86,9 @@ class Processes(Team):
         return Together.apply(network(Own.apply(x)), len(x))
 
     def sum(self, value: Tensor) -> Tensor:
-        """The sum over all processes; gradients of all of them flow back."""
         return Sum.apply(value)
 
     def whole_batch(self, model: nn.Module) -> AbstractContextManager[None]:
-        """While it lasts, batch norm and dropout of the network act on the whole batch."""
         return whole_batch(model, self)
 
     @torch.no_grad()
@@ -110,7 +105,6 @@ class Processes(Team):
             gradient.copy_(whole.view_as(gradient))
 
     def check(self, facts: Callable[[], Mapping[str, object]]) -> None:
-        """Refuse to start where processes were given different things."""
         mine = {name: str(fact) for name, fact in facts().items()}
         everyone: list[dict[str, str]] = [{} for _ in range(self.size)]
         dist.all_gather_object(everyone, mine)

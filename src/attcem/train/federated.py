@@ -1,30 +1,78 @@
-"""The state of split federated training: who takes part, whose turn it is, when the mean is taken, what is kept."""
-
-from __future__ import annotations
+"""Split federated training: several clients, each with images of its own, and one cloud half."""
 
 import copy
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
+from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from attcem.config import ClientsConfig
+from attcem.config import ClientsConfig, TrainConfig, with_options
 from attcem.data import Data
 from attcem.data.clients import deal_clients, fingerprint
-from attcem.defences import Guard, own_parameters
+from attcem.defences import Defence, Guard, own_parameters
 from attcem.models import Split
-from attcem.train.averaging import copy_into, exchanged, kept, restore_guards, under, weighted_mean
+from attcem.train.agreement import check_arguments, check_network
+from attcem.train.averaging import copy_into, exchanged, kept, restore_guards, weighted_mean
+from attcem.train.checkpoint import State
 from attcem.train.diagnostics import Diagnostics
+from attcem.train.distributed import team_size
 from attcem.train.learner import Learner
 from attcem.train.loop import Training
-from attcem.train.packing import pack, unpack_optimiser
+from attcem.train.prediction import review_images
 from attcem.train.schedule import recipe_for
+from attcem.train.team import ALONE
 
 TALLIED = ("loss", "correct", "seen", "skipped")
 """What is counted for every client by itself."""
+
+
+def refuse_processes() -> None:
+    """Raise where torchrun has started several processes: clients take turns, in one of them."""
+    if team_size() > 1:
+        raise ValueError("clients are trained in one process: start it without torchrun, or set clients.count to 1")
+
+
+def fit_clients(
+    model: Split,
+    guard: Guard | Defence,
+    data: Data,
+    clients: ClientsConfig,
+    config: TrainConfig | None = None,
+    *,
+    seed: int = 0,
+    out: str | Path | None = None,
+    resume: bool = False,
+    progress: bool = True,
+    **options: Any,
+) -> tuple[State, list[Guard]]:
+    """Train a split network on images that several clients own; returns the record and every client's guard.
+
+        deal the private images; give every client a copy of encoder and guard
+        for each epoch:
+            draw the clients that take part
+            until all of them have seen their images:
+                each in turn: a step of `fit` on a batch of its own; it moves its encoder, its guard, and the cloud half
+                sync=batch: average encoders and what guards have learned, by images seen; hand the mean to everyone
+            sync=epoch: average once, here
+            every client reviews its own images, validate the mean, write a checkpoint
+        load the best epoch
+
+    With sync=shared there is one encoder, which passes from client to client with its momentum. `model` and `guard`
+    end as the mean that is deployed; the guard has seen no client's image. `options` are fields of TrainConfig; `out`
+    and `resume` are those of `fit`.
+    """
+    refuse_processes()
+    config = with_options(config or TrainConfig(), options)
+    guard = check_arguments(model, guard, data)
+    check_network(model, data, data.private)
+    with ALONE.lock_folder(out), torch.random.fork_rng():
+        torch.manual_seed(seed)
+        training = Federated(model, guard, data, clients, config=config, seed=seed, out=out, progress=progress)
+        return training.run(resume), [client.guard.eval() for client in training.learners]
 
 
 class Client(Learner):
@@ -34,7 +82,6 @@ class Client(Learner):
     """Images that it learned from since it last gave its encoder away."""
 
     def exchanged(self) -> dict[str, Tensor]:
-        """What it gives away to be averaged."""
         return exchanged(self.model.encoder, self.guard)
 
 
@@ -51,26 +98,25 @@ class Federated(Training):
         self.tally: dict[int, dict[str, float]] = {}
 
     def equip(self) -> Sequence[Client]:
-        """A client for every part of the images, all of them in front of one cloud half with one optimiser."""
+        """A client for every part of the images, all of them in front of one cloud half with one optimiser.
+
+        Each has an encoder and a guard of its own, or guards with the weights of all where these are shared.
+        """
         recipe = recipe_for(self.config)
         self.optimiser = recipe.optimiser(list(self.model.decoder.parameters()), [])
-        self.optimisers = {"cloud": self.optimiser}
+        self.optimisers = {"cloud.": self.optimiser}
+        shared = self.clients.sync == "shared"
         made = []
         for number, images in enumerate(self.images):
-            encoder, guard = self.copies()
-            owner = "device" if self.clients.sync == "shared" else f"client.{number}"
+            encoder = self.model.encoder if shared else copy.deepcopy(self.model.encoder)
+            guard = copy.deepcopy(self.guard, {id(p): p for p in own_parameters(self.guard)} if shared else {})
+            owner = "device." if shared else f"client.{number}."
             if owner not in self.optimisers:
                 self.optimisers[owner] = recipe.optimiser(list(encoder.parameters()), own_parameters(guard))
             half = Split(encoder, self.model.decoder, latent_shape=self.model.latent_shape, classes=self.model.classes)
             both = [self.optimisers[owner], self.optimiser]
             made.append(Client(half, guard, images, both, self.config, self.seed + 1000 * number))
         return made
-
-    def copies(self) -> tuple[nn.Module, Guard]:
-        """Encoder and guard for one client: its own, or with the weights of all where these are shared."""
-        if self.clients.sync == "shared":
-            return self.model.encoder, copy.deepcopy(self.guard, {id(p): p for p in own_parameters(self.guard)})
-        return copy.deepcopy(self.model.encoder), copy.deepcopy(self.guard)
 
     def attach(self, borrow: Callable[[str], None] | None) -> None:
         """Let every guard meet its encoder; one that is shared meets only the guard that is deployed."""
@@ -87,7 +133,6 @@ class Federated(Training):
         return order[: max(1, round(self.clients.sampled * len(order)))]
 
     def length(self, number: int) -> int:
-        """Batches of all the clients that take part."""
         return sum(len(self.learners[client].loader) for client in self.drawn(number))
 
     def steps(self, number: int) -> Iterator[dict[str, float]]:
@@ -121,7 +166,6 @@ class Federated(Training):
             client.since = 0
 
     def train(self, number: int) -> dict[str, float]:
-        """One epoch of everybody's, with a few figures of each client."""
         row = super().train(number)
         for client, figures in self.tally.items():
             row |= {f"client_{client}/{name}": figures[name] for name in ("seen", "skipped")}
@@ -130,33 +174,15 @@ class Federated(Training):
                 row[f"client_{client}/accuracy"] = figures["correct"] / figures["seen"]
         return row
 
-    def readings(self) -> tuple[dict[str, float], dict[str, list[float]]]:
-        """What the guards saw in this epoch, averaged over the clients that took part."""
-        together = Diagnostics()
-        for client in self.learners:
-            for found in client.diagnostics.close():
-                together.take({name: torch.tensor(value, dtype=torch.float64) for name, value in found.items()})
-        return together.close()
-
     def review(self, epochs_done: int) -> None:
         """Every client looks at its own images, and the deployed guard at those that only validate."""
         super().review(epochs_done)
-        self.show(self.model, self.guard, self.data.validation, epochs_done)
+        review_images(self.model, self.guard, self.data.validation, self.config, epochs_done, self.team)
 
     def packed(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """What is deployed, what every client keeps to itself, and all optimisers."""
-        tensors = {
-            f"{prefix}.{name}": tensor
-            for prefix, module in self.modules.items()
-            for name, tensor in module.state_dict().items()
-        }
-        plain: dict[str, Any] = {}
+        tensors, plain = super().packed()
         for number, client in enumerate(self.learners):
             tensors |= {f"client.{number}.guard.{name}": tensor for name, tensor in kept(client.guard).items()}
-        for owner, optimiser in self.optimisers.items():
-            moments, numbers = pack({}, optimiser)
-            tensors |= {f"{owner}.{name}": tensor for name, tensor in moments.items()}
-            plain |= {f"{owner}.{name}": value for name, value in numbers.items()}
         return tensors, plain
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
@@ -165,8 +191,3 @@ class Federated(Training):
         restore_guards([client.guard for client in self.learners], self.guard, tensors)
         for client in self.learners:
             copy_into(client.model.encoder.state_dict(), self.model.encoder.state_dict())
-
-    def restore_optimisers(self, tensors: dict[str, Tensor]) -> None:
-        """Load everybody's momentum."""
-        for owner, optimiser in self.optimisers.items():
-            unpack_optimiser(optimiser, under(tensors, f"{owner}."), under(self.state.optimiser, f"{owner}."))

@@ -1,7 +1,5 @@
 """How task and penalty reach the weights: one backward pass through the encoder (maths §3)."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -30,11 +28,6 @@ class StepReport:
     penalty_seconds: float = 0.0
     readings: dict[str, Tensor] = field(default_factory=dict)
     """Figures of every penalty, under its name: value and weight, and more where the step was watched."""
-
-    def weigh(self, name: str, weight: float) -> None:
-        """Note the weight λ · w_lr · ramp of one penalty, also while it is 0, and the sum over all of them."""
-        self.readings[f"{name}/weight"] = told = torch.tensor(weight, dtype=torch.float64)
-        self.readings["penalty_weight"] = self.readings.get("penalty_weight", 0.0) + told
 
 
 def one_pass(
@@ -74,7 +67,8 @@ def one_pass(
             continue
         scale = weight(link)
         own_scale = scale if WEIGHTED in link.needs else 1.0
-        report.weigh(name, scale)
+        report.readings[f"{name}/weight"] = told = torch.tensor(scale, dtype=torch.float64)  # also while it is 0
+        report.readings["penalty_weight"] = report.readings.get("penalty_weight", 0.0) + told
         if scale == 0 and not (own_scale > 0 and own_parameters(link)):
             continue
         batch = Batch(x, y, z if INPUT_GRADIENT in link.needs else leaf, progress, watched)
@@ -100,10 +94,12 @@ def pull(
     link: Defence, penalty: Float[Tensor, ""], leaf: Tensor, encoder: nn.Module, scale: float, own_scale: float
 ) -> Tensor:
     """Gradient of a link's penalty at the latent; one through the encoder goes to its weights instead."""
-    if INPUT_GRADIENT in link.needs:
-        accumulate(penalty, list(encoder.parameters()), scale)
-        return torch.zeros_like(leaf)
-    return differentiate(penalty, leaf, own_parameters(link), own_scale)
+    if INPUT_GRADIENT not in link.needs:
+        return differentiate(penalty, leaf, own_parameters(link), own_scale)
+    weights = [weight for weight in encoder.parameters() if weight.requires_grad]
+    if penalty.requires_grad and weights:  # the graph is kept for the task
+        add_gradients(weights, torch.autograd.grad(penalty, weights, retain_graph=True, allow_unused=True), scale)
+    return torch.zeros_like(leaf)
 
 
 def differentiate(penalty: Float[Tensor, ""], leaf: Tensor, own: list[nn.Parameter], own_scale: float = 1.0) -> Tensor:
@@ -115,15 +111,7 @@ def differentiate(penalty: Float[Tensor, ""], leaf: Tensor, own: list[nn.Paramet
     return torch.zeros_like(leaf) if at_latent is None else at_latent
 
 
-def accumulate(penalty: Float[Tensor, ""], weights: list[nn.Parameter], scale: float) -> None:
-    """Add the scaled gradient of a penalty at these weights to theirs; the graph is kept for the task."""
-    asking = [weight for weight in weights if weight.requires_grad]
-    if penalty.requires_grad and asking:
-        add_gradients(asking, torch.autograd.grad(penalty, asking, retain_graph=True, allow_unused=True), scale)
-
-
 def add_gradients(parameters: Sequence[nn.Parameter], gradients: Sequence[Tensor | None], scale: float) -> None:
-    """Each parameter's gradient grows by its share."""
     for parameter, gradient in zip(parameters, gradients, strict=True):
         if gradient is not None:
             if parameter.grad is None:

@@ -1,7 +1,6 @@
 """A row per epoch: kept in memory, in history.csv, and in TensorBoard where asked for."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ class History:
         self.writer = open_tensorboard(folder) if tensorboard else None
 
     def add(self, row: dict[str, float]) -> None:
-        """Keep one epoch's figures."""
         self.rows.append(row)
         if self.folder is not None:
             write_atomically(self.folder / "history.csv", as_csv(self.rows).encode())
@@ -28,13 +26,32 @@ class History:
             self.writer.flush()
 
     def close(self) -> None:
-        """Finish the TensorBoard file, if there is one."""
         if self.writer is not None:
             self.writer.close()
 
 
+def epoch_row(epoch: int, lr: float, total: Mapping[str, float], steps: int, seconds: float) -> dict[str, float]:
+    """Means over an epoch's images and the steps that were taken, from what all its steps saw together."""
+    if total["skipped"] == steps:
+        raise ValueError(
+            f"every batch of epoch {epoch} gave a loss or gradient that is not finite: lower train.lr, use "
+            "precision float32, or check the defence's penalty; the last checkpoint is intact"
+        )
+    return {
+        "epoch": epoch,
+        "lr": lr,
+        "loss": total["loss"] / total["seen"],
+        "accuracy": total["correct"] / total["seen"],
+        "penalty": total["penalty"] / (steps - total["skipped"]),
+        "skipped": total["skipped"],
+        "lost_penalties": total["lost_penalties"],
+        "penalty_share": total["in_penalty"] / seconds,
+        "seconds": seconds,
+        "images_per_second": total["seen"] / seconds,
+    }
+
+
 def in_words(row: dict[str, float], epochs: int) -> str:
-    """One epoch in a line, with the time that is left."""
     left = (epochs - row["epoch"]) * row["seconds"]
     return (
         f"epoch {row['epoch']:.0f}/{epochs}  loss {row['loss']:.3f}  accuracy {row['accuracy']:.3f}  "
@@ -45,7 +62,6 @@ def in_words(row: dict[str, float], epochs: int) -> str:
 
 
 def cost(rows: list[dict[str, float]], steps: int) -> dict[str, float]:
-    """What all epochs took together."""
     seconds = sum(row["seconds"] for row in rows)
     return {
         "train_s": seconds,
@@ -57,7 +73,6 @@ def cost(rows: list[dict[str, float]], steps: int) -> dict[str, float]:
 
 
 def open_tensorboard(folder: Path | None) -> Any:
-    """A TensorBoard writer in the run's folder."""
     if folder is None:
         raise ValueError("tensorboard needs a folder to write to: give `out`")
     try:

@@ -1,17 +1,31 @@
 """Can a penalty fall without the encoder? Its own parameters, trained alone on frozen latents, give the answer."""
 
-from __future__ import annotations
-
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 
-from attcem.defences import Surrogate
+from attcem.defences import Surrogate, own_parameters
+from attcem.train.learner import Learner
+from attcem.train.prediction import clean_latents
 from attcem.types import Batch
 
+FROZEN = 32
+"""Batches of latents on which a surrogate is tested."""
 STEPS = 200
 RATE = 3e-3
+
+
+def falls_alone(untrained: Mapping[str, Surrogate], epoch: int, learner: Learner) -> dict[str, float]:
+    """`surrogate_only` of those that begin to shape the encoder in this epoch, on clean latents of a learner."""
+    falls = {}
+    for name, surrogate in untrained.items():
+        if surrogate.penalises and surrogate.warmup == epoch:
+            some = learner.images[: FROZEN * learner.config.batch]
+            latents = list(clean_latents(learner.model, some, learner.config.batch, learner.team))
+            with torch.random.fork_rng():
+                falls[name] = surrogate_only(surrogate, latents)
+    return falls
 
 
 def surrogate_only(surrogate: Surrogate, latents: Sequence[Batch], steps: int = STEPS) -> float:
@@ -21,7 +35,7 @@ def surrogate_only(surrogate: Surrogate, latents: Sequence[Batch], steps: int = 
     unless the surrogate is an upper bound: then it is the slack that the attention removed.
     """
     alone = copy.deepcopy(surrogate)
-    own = [p for p in alone.parameters() if p.requires_grad]
+    own = own_parameters(alone)
     before = mean_value(alone, latents)
     if not own or not before > 0:
         return 0.0
@@ -41,7 +55,6 @@ def surrogate_only(surrogate: Surrogate, latents: Sequence[Batch], steps: int = 
 
 @torch.no_grad()
 def mean_value(surrogate: Surrogate, latents: Sequence[Batch]) -> float:
-    """The surrogate's number over the batches, in evaluation mode."""
     surrogate.eval()
     values = torch.stack([surrogate.value(batch) for batch in latents])
     return values[values.isfinite()].mean().item()

@@ -1,9 +1,7 @@
 """Who learns from some images: a network, its guard, their optimisers, and the step they take together."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 
@@ -45,6 +43,11 @@ class Learner:
         self.loader = Loader(images, config.batch, device=device, augment=Augment(config.crop, config.flip), seed=seed)
         self.buffers = list(model.buffers())
         self.diagnostics = Diagnostics()
+
+    def steps(self, number: int) -> Iterator[dict[str, float]]:
+        """Take the steps of an epoch, one at a time, and tell what each of them saw."""
+        for step, (x, y) in enumerate(self.loader.epoch(number)):
+            yield self.step(x, y, number + step / len(self.loader), watched=Diagnostics.due(step))
 
     def step(self, x: torch.Tensor, y: torch.Tensor, epoch: float, *, watched: bool) -> dict[str, float]:
         """One batch: gradients, then a step, unless anything is not finite. `epoch` counts parts of epochs, too."""

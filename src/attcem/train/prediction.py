@@ -1,12 +1,11 @@
 """The task as the cloud would measure it, on released latents; and clean latents as a defence sees them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import torch
 import torch.nn.functional as F
 
+from attcem.config import TrainConfig
 from attcem.data.loader import in_order
 from attcem.defences import Defence, Guard
 from attcem.models import Split
@@ -43,3 +42,12 @@ def clean_latents(model: Split, images: Images, batch: int, team: Team = ALONE) 
         with torch.no_grad():
             z = team.run_rows(model.encoder, x)
         yield Batch(x, y, z)
+
+
+def review_images(
+    model: Split, guard: Guard, images: Images, config: TrainConfig, epochs_done: int, team: Team = ALONE
+) -> None:
+    """Show images to those defences of a guard that ask for it and are about to be used."""
+    for link in guard.links:
+        if type(link).review is not Defence.review and link.warmup <= epochs_done < config.epochs:
+            link.review(clean_latents(model, images, config.batch, team))

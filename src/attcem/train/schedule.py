@@ -1,7 +1,5 @@
 """Recipes: an optimiser's settings and a learning rate that depends only on how far training is."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -41,14 +39,13 @@ class Recipe:
 
     about: str
     lr: float
-    weight_decay: float
-    nesterov: bool
     factor: Callable[[float], float]
-    w_lr: bool
+    weight_decay: float = 5e-4
+    nesterov: bool = False
+    w_lr: bool = False
     clip: float = math.inf
 
     def rate(self, progress: float) -> float:
-        """Learning rate when this share of training is done."""
         return self.lr * self.factor(progress)
 
     def penalty_weight(self, rate: float, fine_tuning: bool) -> float:
@@ -69,17 +66,13 @@ RECIPES = {
     "modern": Recipe(
         "Nesterov SGD over one cycle with clipped gradients: trains well in 5 to 30 epochs.",
         lr=0.1,
-        weight_decay=5e-4,
-        nesterov=True,
         factor=one_cycle,
-        w_lr=False,
+        nesterov=True,
         clip=5.0,
     ),
     "original": Recipe(
         "The published one: SGD with three drops, penalties weighed by 0.001/lr while lr is large.",
         lr=0.05,
-        weight_decay=5e-4,
-        nesterov=False,
         factor=multi_step,
         w_lr=True,
     ),
@@ -87,7 +80,6 @@ RECIPES = {
 
 
 def recipe_for(config: TrainConfig) -> Recipe:
-    """The named recipe with whatever the configuration overrides."""
     recipe = look_up("recipe", config.recipe, RECIPES)
     given = {name: getattr(config, name) for name in ("lr", "weight_decay", "w_lr")}
     return replace(recipe, **{name: value for name, value in given.items() if value is not None})

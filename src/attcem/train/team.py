@@ -1,11 +1,12 @@
 """Who trains together: one process by itself, or several that share every batch and hold the same weights."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 
 from torch import Tensor, nn
+
+from attcem.workplace import working_in
 
 
 class Team:
@@ -26,6 +27,10 @@ class Team:
     def first(self) -> bool:
         """Whether it is this one that writes and speaks."""
         return self.rank == 0
+
+    def lock_folder(self, out: str | Path | None) -> AbstractContextManager[None]:
+        """While it lasts, no other process trains in this folder; of a team's processes, the first sees to that."""
+        return nullcontext() if out is None or not self.first else working_in(Path(out))
 
     def run_rows(self, network: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
         """What a network makes of a whole batch."""

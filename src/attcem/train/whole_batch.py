@@ -1,7 +1,5 @@
 """Layers that look across samples, or draw for each of them, made to see the whole batch that processes share."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
