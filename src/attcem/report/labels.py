@@ -1,13 +1,10 @@
 """Names beside points: at the first place that is free; no name is better than a heap of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 Box = tuple[float, float, float, float]
 
-WIDTH, HEIGHT = 500.0, 340.0
-"""Pixels that a chart has for its points, about."""
+WIDTH, HEIGHT = 500.0, 340.0  # pixels that a chart has for its points, about
 LETTER, LINE, AWAY = 6.6, 14.0, 9.0
 PLACES = ("middle right", "top center", "bottom center", "middle left", "top right", "bottom right", "top left")
 
@@ -45,7 +42,6 @@ def free_places(
 
 
 def _box(place: str, x: float, y: float, long: float) -> Box:
-    """Where a name would lie."""
     level, side = place.split()
     left = {"right": x + AWAY, "left": x - AWAY - long, "center": x - long / 2}[side]
     low = {"middle": y - LINE / 2, "top": y + AWAY - 2, "bottom": y - AWAY - LINE + 2}[level]
@@ -53,6 +49,5 @@ def _box(place: str, x: float, y: float, long: float) -> Box:
 
 
 def _is_free(box: Box, taken: Sequence[Box]) -> bool:
-    """Whether it lies inside the chart and touches nothing."""
     inside = box[0] >= 0 and box[2] <= WIDTH and box[1] >= 0 and box[3] <= HEIGHT
     return inside and all(box[0] >= b[2] or b[0] >= box[2] or box[1] >= b[3] or b[1] >= box[3] for b in taken)

@@ -1,18 +1,15 @@
 """The picture of all runs at once: what the task keeps against what leaks, every setting with its spread over seeds."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
-from attcem.report.charts import Chart, Drawing, Grid, Trace, axis, colour, label_line, points, vertical_line, words
+from attcem.report.charts import Chart, Drawing, Grid, Trace, axis, colour, labelled_lines, points, words
 from attcem.report.labels import free_places
 from attcem.report.tables import LEAKS, Column, mean_baseline
 from attcem.runs import Setting
 from attcem.runs.names import UNDEFENDED
 from attcem.runs.numbers import MISSING, is_number, mean, mean_and_spread, share, spread
 
-NAMED = 7
-"""Up to so many settings are named beside their points; more would be a heap."""
+NAMED = 7  # up to so many settings are named beside their points; more would be a heap
 SHOWN = [LEAKS[name] for name in ("MSE", "SSIM", "recovered share")]
 MARKS = {"mean_image": "mean image: nothing left to see", "class_mean": "class mean: the label alone"}
 
@@ -49,18 +46,9 @@ def _drawing(leak: Column, settings: Sequence[Setting]) -> Drawing:
     traces = _family(leak, bare, None, labels)
     for place, family in enumerate(families):
         traces += _family(leak, [setting for setting in measured if setting.family == family], place, labels)
-    layout = {
-        "xaxis": axis(f"{_title(leak)}   ({'right' if '↑' in leak.hint else 'left'}: hides more)", range=x_range),
-        "yaxis": axis("accuracy", tickformat=".0%", range=y_range),
-        "shapes": [vertical_line(x) for x in marks.values()],
-        "annotations": [label_line(x, text) for text, x in marks.items()],
-        "hovermode": "closest",
-    }
-    return Drawing(traces, layout)
-
-
-def _title(leak: Column) -> str:
-    return f"worst-case {leak.title}"
+    title = f"worst-case {leak.title}   ({'right' if '↑' in leak.hint else 'left'}: hides more)"
+    axes = {"xaxis": axis(title, range=x_range), "yaxis": axis("accuracy", tickformat=".0%", range=y_range)}
+    return Drawing(traces, axes | labelled_lines(marks) | {"hovermode": "closest"})
 
 
 def _leaks(leak: Column, setting: Setting) -> list[float]:
@@ -85,20 +73,15 @@ def _family(
     leaks = [_leaks(leak, setting) for setting in members]
     hover = [
         f"<b>{words(setting.name)}</b><br>accuracy {mean_and_spread(kept, share)}"
-        f"<br>{_title(leak)} {mean_and_spread(lost, leak.show)}<br>{setting.seeds} seed{'s' * (setting.seeds > 1)}"
+        f"<br>worst-case {leak.title} {mean_and_spread(lost, leak.show)}"
+        f"<br>{setting.seeds} seed{'s' * (setting.seeds > 1)}"
         for setting, kept, lost in zip(members, accuracies, leaks, strict=True)
     ]
     bars = {"type": "data", "color": colour(place), "thickness": 1.2}
-    several = [number for number, setting in enumerate(members) if setting.seeds > 1]
-    dots = points(
-        "",
-        [value for number in several for value in leaks[number]],
-        [value for number in several for value in accuracies[number]],
-        place,
-        hoverinfo="skip",
-        showlegend=False,
-        marker={"symbol": "circle", "size": 4, "opacity": 0.45},
-    )
+    seeds = [run for setting in members if setting.seeds > 1 for run in setting.runs]
+    x, y = [leak.value(run, run.worst) for run in seeds], [run.accuracy for run in seeds]
+    small = {"symbol": "circle", "size": 4, "opacity": 0.45}
+    dots = points("", x, y, place, hoverinfo="skip", showlegend=False, marker=small)
     means = points(
         UNDEFENDED if place is None else members[0].family,
         [mean(values) for values in leaks],
@@ -115,19 +98,15 @@ def _family(
         line={"color": colour(place), "width": 1.2, "dash": "dot"},
         marker={"size": 11, "line": {"color": "@paper", "width": 1}},
     )
-    return [dots, means] if several else [means]
+    return [dots, means] if seeds else [means]
 
 
 def _table(settings: Sequence[Setting]) -> Grid:
-    lines = [
-        [
-            setting.name,
-            mean_and_spread([run.accuracy for run in setting.runs], share),
-            *(mean_and_spread(_leaks(leak, setting), leak.show) for leak in SHOWN),
-            str(setting.seeds),
-        ]
-        for setting in settings
-    ]
+    lines = []
+    for setting in settings:
+        accuracy = mean_and_spread([run.accuracy for run in setting.runs], share)
+        leaks = [mean_and_spread(_leaks(leak, setting), leak.show) for leak in SHOWN]
+        lines.append([setting.name, accuracy, *leaks, str(setting.seeds)])
     for name, text in MARKS.items():
         free = [leak.show(mean_baseline(leak, name, settings)) for leak in SHOWN]
         lines.append([text, MISSING, *free, MISSING])
