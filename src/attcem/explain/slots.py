@@ -1,12 +1,9 @@
 """Slots and clusters: how much of each class they hold, and what is in them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np
 from jaxtyping import Float
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from attcem.explain import sheet
@@ -16,12 +13,9 @@ from attcem.types import Explanation
 CELL, PANEL, PLOT = 27, 580, 390
 THUMB, GAP = 62, 8
 EXAMPLES = 4
-UNDECIDED = 0.1
-"""Of the way from belonging to all slots alike to belonging to one."""
-EMPTY = 0.005
-"""Nothing of a class is in a slot to which no image belongs by more."""
-MOST_SLOTS = 12
-"""Columns of example images."""
+UNDECIDED = 0.1  # of the way from belonging to all slots alike to belonging to one
+EMPTY = 0.005  # nothing of a class is in a slot to which no image belongs by more
+MOST_SLOTS = 12  # columns of example images
 
 
 def slots(scene: Scene) -> Iterator[Explanation]:
@@ -43,7 +37,6 @@ def effective(share: Float[np.ndarray, " k"]) -> float:
 
 
 def usage(scene: Scene, sight: Sight, resp: Float[np.ndarray, "m t k"]) -> Explanation:
-    """Classes × slots: each slot's share of the class; and over the epochs of training, if they were logged."""
     y, k = scene.y[sight.index], resp.shape[2]
     share = {int(c): resp[y == c].mean((0, 1)) for c in np.unique(y)}
     used = {c: effective(row) for c, row in share.items()}
@@ -62,7 +55,6 @@ def usage(scene: Scene, sight: Sight, resp: Float[np.ndarray, "m t k"]) -> Expla
 
 
 def verdict(used: float, belongs: float, slots: int) -> str:
-    """What the numbers mean for the penalty."""
     if used < 1.5:
         return "One slot holds nearly everything: slots add nothing to the class."
     if belongs < UNDECIDED + (1 - UNDECIDED) / slots:
@@ -71,7 +63,6 @@ def verdict(used: float, belongs: float, slots: int) -> str:
 
 
 def usage_figure(names: list[str], share: Float[np.ndarray, "c k"], epochs: Float[np.ndarray, "e k"] | None) -> Figure:
-    """The heat maps, side by side, dark for much by the same scale."""
     rows, k = share.shape
     widths = [PANEL] if epochs is None else [PANEL, PLOT]
     height = 60 + CELL * max(rows, k if epochs is not None else 0)
@@ -85,8 +76,9 @@ def usage_figure(names: list[str], share: Float[np.ndarray, "c k"], epochs: Floa
     panels[0].set(title="share of the class in each slot", xlabel="slot")
     panels[0].set_xticks(slots, numbers)
     panels[0].set_yticks(range(rows), names, color=sheet.INK, fontsize=9.75)
-    if k <= 12:
-        write_shares(panels[0], share, most)
+    for (row, slot), part in np.ndenumerate(share) if k <= 12 else ():
+        colour = "white" if part > 0.6 * most else sheet.INK
+        panels[0].text(slot, row, f"{part:.0%}", fontsize=sheet.SMALL, color=colour, ha="center", va="center")
     if epochs is not None:
         panels[1].imshow(epochs.T, **shown)
         panels[1].set(title="slots over training, all classes", ylabel="slot")
@@ -98,15 +90,7 @@ def usage_figure(names: list[str], share: Float[np.ndarray, "c k"], epochs: Floa
     return figure
 
 
-def write_shares(axes: Axes, share: Float[np.ndarray, "c k"], most: float) -> None:
-    """A number in every cell."""
-    for (row, slot), part in np.ndenumerate(share):
-        colour = "white" if part > 0.6 * most else sheet.INK
-        axes.text(slot, row, f"{part:.0%}", fontsize=sheet.SMALL, color=colour, ha="center", va="center")
-
-
 def where(scene: Scene, sight: Sight, resp: Float[np.ndarray, "m t k"], grid: tuple[int, int]) -> Explanation:
-    """A few images of each class beside the slots of their positions."""
     y, k = scene.y[sight.index], resp.shape[2]
     shown = sheet.chosen_rows(y, lambda c: float((y == c).sum()))
     pair = 2 * THUMB + 2 + 2 * GAP
@@ -134,7 +118,6 @@ def where(scene: Scene, sight: Sight, resp: Float[np.ndarray, "m t k"], grid: tu
 
 
 def typical(scene: Scene, sight: Sight, resp: Float[np.ndarray, "m t k"]) -> Explanation:
-    """The image that belongs most to each slot of each class."""
     y, belongs = scene.y[sight.index], resp.mean(1)
     k = min(belongs.shape[1], MOST_SLOTS)
     shown = sheet.chosen_rows(y, lambda c: float((y == c).sum()))
