@@ -1,20 +1,13 @@
 """The likeness that remains when mirroring, small shifts and changes of colour are forgiven."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
-Pictures = Float[Tensor, "n c h w"]
+from attcem.metrics.image import Pictures, squared_error
 
-REACH = 2
-"""Pixels that a picture may be moved by, in each direction."""
-
-FLAT = 1e-8
-"""Variance at or below which a channel counts as constant: no gain can be told from it."""
+REACH = 2  # pixels that a picture may be moved by, in each direction
+FLAT = 1e-8  # variance at or below which a channel counts as constant: no gain can be told from it
 
 
 def moved(pictures: Pictures, down: int, right: int) -> Pictures:
@@ -25,14 +18,10 @@ def moved(pictures: Pictures, down: int, right: int) -> Pictures:
     return pictures.index_select(2, rows).index_select(3, columns)
 
 
-def covered(length: int, move: int) -> slice:
-    """Where a side is still covered after a move."""
-    return slice(max(0, move), length + min(0, move))
-
-
 def recoloured(pictures: Pictures, truth: Pictures, down: int, right: int) -> Pictures:
     """Gain · picture + offset per image and channel, by least squares over the pixels that a move still covers."""
-    inside = (..., covered(truth.shape[2], down), covered(truth.shape[3], right))
+    moves = zip(truth.shape[2:], (down, right), strict=True)
+    inside = (..., *(slice(max(0, move), length + min(0, move)) for length, move in moves))
     seen, wanted = pictures[inside], truth[inside]
     seen_mean, wanted_mean = seen.mean((2, 3), keepdim=True), wanted.mean((2, 3), keepdim=True)
     deviation = seen - seen_mean
@@ -53,12 +42,11 @@ def aligned(guess: Pictures, truth: Pictures) -> Pictures:
 
 
 def nearest_copy(guess: Pictures, truth: Pictures) -> Pictures:
-    """The best candidate for every image."""
-    best, lowest = guess, (guess - truth).square().mean((1, 2, 3))
+    best, lowest = guess, squared_error(guess, truth)
     moves = range(-REACH, REACH + 1)
     for picture, down, right in product((guess, guess.flip(3)), moves, moves):
         candidate = recoloured(moved(picture, down, right), truth, down, right).clamp_(0, 1)
-        error = (candidate - truth).square().mean((1, 2, 3))
+        error = squared_error(candidate, truth)
         better = error < lowest
         best = torch.where(better[:, None, None, None], candidate, best)
         lowest = torch.where(better, error, lowest)

@@ -1,12 +1,10 @@
 """Likeness of two images in [0,1], one value per image (maths §5)."""
 
-from __future__ import annotations
-
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
+from math import inf
 
 import torch
 import torch.nn.functional as F
@@ -20,6 +18,7 @@ PerImage = Float[Tensor, " n"]
 
 SCALES = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
 """Exponents of MS-SSIM, finest scale first (Wang, Simoncelli and Bovik 2003)."""
+COARSEST = (WINDOW - 1) * 2 ** (len(SCALES) - 1) + 1  # pixels of which the coarsest scale still fills a window
 
 
 @dataclass(frozen=True)
@@ -27,14 +26,11 @@ class Metric:
     """A per-image score and its facts."""
 
     compute: Callable[[Pictures, Pictures], PerImage]
-    higher_is_better: bool
-    """For the attacker: a higher score means a better reconstruction."""
+    higher_is_better: bool  # for the attacker: a higher score means a better reconstruction
     lowest: float
     highest: float
-    smallest: int = 1
-    """Pixels of the shorter side below which the metric is not defined."""
-    package: str | None = None
-    """An optional package that it is computed with."""
+    smallest: int = 1  # pixels of the shorter side below which the metric is not defined
+    package: str | None = None  # an optional package that it is computed with
 
     def __call__(self, guess: Pictures, truth: Pictures) -> PerImage:
         """One score per image; the guess is clamped to [0,1] first."""
@@ -74,7 +70,6 @@ def multiscale_similarity(guess: Pictures, truth: Pictures) -> PerImage:
 
 @cache
 def lpips_network() -> nn.Module:
-    """The AlexNet of the optional package, loaded at the first use."""
     from lpips import LPIPS
 
     with torch.random.fork_rng():
@@ -92,16 +87,8 @@ METRICS = {
     "mse": Metric(squared_error, higher_is_better=False, lowest=0.0, highest=1.0),
     "psnr": Metric(peak_signal_to_noise, higher_is_better=True, lowest=0.0, highest=100.0),
     "ssim": Metric(structural_similarity, higher_is_better=True, lowest=-1.0, highest=1.0, smallest=WINDOW),
-    "ms_ssim": Metric(
-        multiscale_similarity,
-        higher_is_better=True,
-        lowest=0.0,
-        highest=1.0,
-        smallest=(WINDOW - 1) * 2 ** (len(SCALES) - 1) + 1,
-    ),
-    "lpips": Metric(
-        learned_perceptual, higher_is_better=False, lowest=0.0, highest=math.inf, smallest=31, package="lpips"
-    ),
+    "ms_ssim": Metric(multiscale_similarity, higher_is_better=True, lowest=0.0, highest=1.0, smallest=COARSEST),
+    "lpips": Metric(learned_perceptual, higher_is_better=False, lowest=0.0, highest=inf, smallest=31, package="lpips"),
 }
 """Name → metric; which of them can be computed for given pictures, each says itself (`fits`)."""
 
