@@ -26,29 +26,27 @@ def attention(scene: Scene, sight: Sight, weight: Float[np.ndarray, "m t"]) -> E
     shown = sheet.chosen_rows(y, lambda c: -even[c])
     narrowest = min(shown, key=lambda c: even[c])
     middle = float(np.median(list(even.values())))
+    verdict = "Attention is nearly even: the penalty sees all images of a class about alike."
     if middle < 0.5:
         verdict = "Attention is on few images: the penalty sees mostly these, and the others leak unseen."
     elif middle < 0.9:
         verdict = "Attention prefers some images: the penalty sees these more than the others."
-    else:
-        verdict = "Attention is nearly even: the penalty sees all images of a class about alike."
     share = np.mean([half_of(np.sort(row)[::-1]) for row in weight]) / weight.shape[1]
     positions = (
         " On an image, orange positions weigh more than its others, blue ones less: half of an image's weight is on "
         f"{share:.0%} of its positions on average."
     )
-    return Explanation(
-        file=f"attention-{sight.link}.png",
-        title=f"Attention of {sight.name}",
-        caption=f"{verdict} In {scene.names[narrowest]}, the most uneven class, half of the weight rests on "
+    caption = (
+        f"{verdict} In {scene.names[narrowest]}, the most uneven class, half of the weight rests on "
         f"{half[narrowest]} of {len(members[narrowest])} images (even would be "
         f"{np.ceil(len(members[narrowest]) / 2):.0f}). "
         "A strip holds all images of a class, heaviest first: orange weighs more than an equal share, blue less; ×2 is "
         "twice an equal share. In training, shares are taken inside a batch; here, over all images of the class."
         + (positions if scene.grid(weight.shape[1]) else "")
-        + sheet.of_how_many(shown, y, "those whose attention is most uneven"),
-        png=drawn(scene, sight, weight, {c: members[c] for c in shown}, half),
+        + sheet.of_how_many(shown, y, "those whose attention is most uneven")
     )
+    png = drawn(scene, sight, weight, {c: members[c] for c in shown}, half)
+    return Explanation(f"attention-{sight.link}.png", f"Attention of {sight.name}", caption, png)
 
 
 def half_of(falling: Float[np.ndarray, " c"]) -> int:

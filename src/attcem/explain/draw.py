@@ -10,7 +10,6 @@ from attcem.types import Explanation
 
 
 def draw(scene: Scene, *, tsne: bool) -> list[Explanation]:
-    """What crosses, attention, slots, gates and latent, as far as network and defence have them."""
     with styled():
         weighed = [attention(scene, sight, sight.weight) for sight in scene.sights if sight.weight is not None]
         gated = [gates(scene, sight) for sight in scene.sights if sight.gates]

@@ -41,10 +41,6 @@ def gates(scene: Scene, sight: Sight) -> Explanation:
         if shut
         else "Watch for a gate that drifts to 0: the penalty then falls while the latent leaks as before."
     )
-    return Explanation(
-        file=f"gates-{sight.link}.png",
-        title=f"Gates of {sight.name}",
-        caption="A gate multiplies what it guards: at 0 that is left out of the penalty, at 1 it counts in full. "
-        f"{'; '.join(said)}. {warning}",
-        png=sheet.png(figure),
-    )
+    meaning = "A gate multiplies what it guards: at 0 that is left out of the penalty, at 1 it counts in full."
+    caption = f"{meaning} {'; '.join(said)}. {warning}"
+    return Explanation(f"gates-{sight.link}.png", f"Gates of {sight.name}", caption, sheet.png(figure))

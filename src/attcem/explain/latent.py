@@ -1,6 +1,5 @@
 """The clean latent in two dimensions, coloured by class and by slot."""
 
-from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
 
@@ -43,14 +42,13 @@ def pca(scene: Scene) -> Explanation:
             f" There is no attention to draw of {' and '.join(scene.blind)}: it treats all images of a class alike, or "
             "has not been fitted yet."
         )
-    return Explanation(
-        file="latent-pca.png",
-        title="The clean latent, two directions of largest variance",
-        caption=f"{len(scene.y):,} validation images; the two directions hold {share[0]:.0%} and {share[1]:.0%} of the "
+    caption = (
+        f"{len(scene.y):,} validation images; the two directions hold {share[0]:.0%} and {share[1]:.0%} of the "
         "variance. Tight groups of one colour tell the class and little else; wide ones tell images of a class apart, "
-        f"and that is what an attacker uses.{noise}{unseen}",
-        png=panels(scene, places, scene.sigma),
+        f"and that is what an attacker uses.{noise}{unseen}"
     )
+    title = "The clean latent, two directions of largest variance"
+    return Explanation("latent-pca.png", title, caption, panels(scene, places, scene.sigma))
 
 
 def neighbours(scene: Scene) -> Explanation:
@@ -59,19 +57,16 @@ def neighbours(scene: Scene) -> Explanation:
     places, _ = principal(scene.z.reshape(len(scene.z), -1), COMPONENTS)
     perplexity = min(30.0, (len(places) - 1) / 3)
     found = import_module("sklearn.manifold").TSNE(2, perplexity=perplexity, init="pca", random_state=0)
-    return Explanation(
-        file="latent-tsne.png",
-        title="The clean latent, neighbourhoods (t-SNE)",
-        caption=f"{len(scene.y):,} validation images; near means similar (perplexity {perplexity:.0f}), but distances "
-        "between groups and their sizes mean nothing here: for these look at the directions of largest variance.",
-        png=panels(scene, found.fit_transform(places).astype(float), 0.0),
+    caption = (
+        f"{len(scene.y):,} validation images; near means similar (perplexity {perplexity:.0f}), but distances "
+        "between groups and their sizes mean nothing here: for these look at the directions of largest variance."
     )
+    png = panels(scene, found.fit_transform(places).astype(float), 0.0)
+    return Explanation("latent-tsne.png", "The clean latent, neighbourhoods (t-SNE)", caption, png)
 
 
 def panels(scene: Scene, places: Float[np.ndarray, "n 2"], sigma: float) -> bytes:
-    coloured: list[tuple[str, Int64[np.ndarray, " n"], Callable[[int], str]]] = [
-        ("by class", scene.y, lambda c: scene.names[c])
-    ]
+    coloured = [("by class", scene.y, lambda c: scene.names[c])]
     for sight in scene.sights:
         if sight.resp is not None:
             slot = np.full(len(scene.y), -1)

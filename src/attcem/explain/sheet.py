@@ -20,9 +20,7 @@ OTHER = "#cdcdc8"  # of everything after the tenth kind, and of what is not know
 FONTS = ("DejaVu Sans", "Noto Sans CJK SC", "Noto Sans CJK JP", "PingFang SC", "Microsoft YaHei", "Arial Unicode MS")
 """Each letter is taken from the first of these that the machine has and that knows it."""
 AMOUNT = LinearSegmentedColormap.from_list("amount", ["#f0f4f7", BLUE]).with_extremes(bad=OTHER)
-"""From nearly white to blue; what is not a number is grey."""
 MORE_OR_LESS = LinearSegmentedColormap.from_list("more or less", [BLUE, "white", ORANGE])
-"""White where equal, orange where more, blue where less."""
 SMALL = 8.25
 Cover = Float[np.ndarray, "a b 4"]
 MOST_ROWS = 12

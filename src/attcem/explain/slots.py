@@ -44,14 +44,13 @@ def usage(scene: Scene, sight: Sight, resp: Float[np.ndarray, "m t k"]) -> Expla
     table, past = np.stack([share[c] for c in shown]), scene.over_epochs(f"{sight.link}/slot_mass")
     belongs, usual = float(resp.max(2).mean()), float(np.median(list(used.values())))
     what = "A position" if resp.shape[1] > 1 else "An image"
-    return Explanation(
-        file=f"usage-{sight.link}.png",
-        title=f"Slot usage of {sight.name}",
-        caption=f"{verdict(usual, belongs, k)} A class uses its {k} slots as if it had {usual:.1f} equal ones. {what} "
+    caption = (
+        f"{verdict(usual, belongs, k)} A class uses its {k} slots as if it had {usual:.1f} equal ones. {what} "
         f"belongs to its foremost slot by {belongs:.2f} on average: 1 is certain, {1 / k:.2f} is undecided."
-        + sheet.of_how_many(shown, y, "those that use the fewest slots"),
-        png=sheet.png(usage_figure([sheet.short(scene.names[c]) for c in shown], table, past)),
+        + sheet.of_how_many(shown, y, "those that use the fewest slots")
     )
+    figure = usage_figure([sheet.short(scene.names[c]) for c in shown], table, past)
+    return Explanation(f"usage-{sight.link}.png", f"Slot usage of {sight.name}", caption, sheet.png(figure))
 
 
 def verdict(used: float, belongs: float, slots: int) -> str:
@@ -95,9 +94,8 @@ def where(scene: Scene, sight: Sight, resp: Float[np.ndarray, "m t k"], grid: tu
     shown = sheet.chosen_rows(y, lambda c: float((y == c).sum()))
     pair = 2 * THUMB + 2 + 2 * GAP
     figure, axes = sheet.rows([sheet.short(scene.names[c]) for c in shown], EXAMPLES * pair - 2 * GAP, THUMB + GAP)
-    legend = [
-        sheet.swatch(slot, f"{slot + 1}{'+' * (slot == MOST_SLOTS - 1 < k - 1)}") for slot in range(min(k, MOST_SLOTS))
-    ]
+    numbers = {slot: f"{slot + 1}{'+' * (slot == MOST_SLOTS - 1 < k - 1)}" for slot in range(min(k, MOST_SLOTS))}
+    legend = [sheet.swatch(slot, number) for slot, number in numbers.items()]
     compact = {"ncols": MOST_SLOTS, "handlelength": 1, "columnspacing": 1}
     axes.legend(handles=legend, title="slot", loc="lower center", bbox_to_anchor=(0.5, 1), **compact)
     for row, c in enumerate(shown):
@@ -107,14 +105,13 @@ def where(scene: Scene, sight: Sight, resp: Float[np.ndarray, "m t k"], grid: tu
             sheet.put_picture(axes, x, top, THUMB, picture)
             sheet.put_picture(axes, x + THUMB + 2, top, THUMB, picture, cover)
     together = np.mean([len(np.unique(row)) for row in resp.argmax(2)])
-    return Explanation(
-        file=f"slots-{sight.link}.png",
-        title=f"Which slot each position belongs to, {sight.name}",
-        caption="Images of a class beside their positions, coloured by the foremost slot; on average an image shows "
+    title = f"Which slot each position belongs to, {sight.name}"
+    caption = (
+        "Images of a class beside their positions, coloured by the foremost slot; on average an image shows "
         f"{together:.1f} of {k} slots. Slots that follow shapes have found parts of the object; a single colour means "
-        "that the slots do not tell positions apart." + sheet.of_how_many(shown, y, "those with most images"),
-        png=sheet.png(figure),
+        "that the slots do not tell positions apart." + sheet.of_how_many(shown, y, "those with most images")
     )
+    return Explanation(f"slots-{sight.link}.png", title, caption, sheet.png(figure))
 
 
 def typical(scene: Scene, sight: Sight, resp: Float[np.ndarray, "m t k"]) -> Explanation:
@@ -133,11 +130,10 @@ def typical(scene: Scene, sight: Sight, resp: Float[np.ndarray, "m t k"]) -> Exp
                 continue
             sheet.put_picture(axes, left, top, THUMB, scene.x[sight.index[best]])
             sheet.put_note(axes, left + THUMB / 2, top + THUMB + 9, f"{belongs[best, slot]:.2f}")
-    return Explanation(
-        file=f"slots-{sight.link}.png",
-        title=f"The most typical image of each slot, {sight.name}",
-        caption="For each slot of a class the image that belongs to it most, and by how much: 1 is entirely, "
+    title = f"The most typical image of each slot, {sight.name}"
+    caption = (
+        "For each slot of a class the image that belongs to it most, and by how much: 1 is entirely, "
         f"{1 / belongs.shape[1]:.2f} is undecided. The same image in many columns means that these slots do not differ."
-        + sheet.of_how_many(shown, y, "those with most images"),
-        png=sheet.png(figure),
+        + sheet.of_how_many(shown, y, "those with most images")
     )
+    return Explanation(f"slots-{sight.link}.png", title, caption, sheet.png(figure))

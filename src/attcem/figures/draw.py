@@ -67,8 +67,7 @@ def draw_figures(
                     written.notes.append(f"no {name}{suffix}: {drawing.missing}")
                     continue
                 for form in dict.fromkeys(formats):
-                    path = Path(out) / f"{name}{suffix}.{form}"
-                    written.files.append(write_atomically(path, encoded(figure, form)))
+                    written.files.append(write_atomically(Path(out) / f"{name}{suffix}.{form}", encoded(figure, form)))
             written.notes.extend(notes(group, suffix))
     return written
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from attcem.figures.group import MOST, Drawn, Group
-from attcem.figures.style import COLUMN, PAGE, UNDEFENDED, Entry, blank, legend, short, wrapped
+from attcem.figures.style import COLUMN, PAGE, UNDEFENDED, Entry, blank, short, with_legend, wrapped
 from attcem.runs.numbers import amount, is_number, mean, spread
 from attcem.types import Result
 
@@ -68,11 +68,9 @@ def tradeoff(group: Group) -> Figure:
         accuracies = [[run.accuracy for run in setting.runs] for setting in drawn.settings]
         draw_bars(axes, errors, accuracies, elinewidth=0.6, **style)
         entries.append(Entry(drawn.name, style))
-    axes.set(xlabel="worst-case MSE (further right hides more)", ylabel="accuracy")
-    axes.set_xlim(left=0)
+    axes.set(xlabel="worst-case MSE (further right hides more)", ylabel="accuracy", xlim=(0, None))
     axes.set_ylim(bottom=max(0.0, axes.get_ylim()[0]))
-    legend(figure, entries)
-    return figure
+    return with_legend(figure, entries)
 
 
 def per_class(one: Drawn) -> dict[str, list[float]]:
@@ -102,14 +100,12 @@ def classes(group: Group) -> Figure | None:
         style = one.look.dot | {"markersize": 3.5, "elinewidth": 0.6, "capsize": 0}
         draw_bars(axes, list(found_at.values()), list(found_at), **style)
     axes.set_yticks(range(len(listed)), [short(name, 18) for name in listed])
-    axes.set_ylim(len(listed) - 0.4, -0.6)
-    axes.set_xlim(left=0)
+    axes.set(xlim=(0, None), ylim=(len(listed) - 0.4, -0.6))
     axes.grid(axis="y", linewidth=0.3, color="0.85")
     axes.set_axisbelow(True)
     more = f"; {len(listed)} of {len(ordered)} classes" if len(listed) < len(ordered) else ""
     axes.set_xlabel(f"worst-case MSE (class that leaks most on top{more})")
-    legend(figure, [Entry(one.name, one.look.dot) for one in drawn])
-    return figure
+    return with_legend(figure, [Entry(one.name, one.look.dot) for one in drawn])
 
 
 def effort(group: Group, key: str, label: str) -> Figure | None:
@@ -127,10 +123,8 @@ def effort(group: Group, key: str, label: str) -> Figure | None:
         draw_bars(axes, list(reached), list(reached.values()), elinewidth=0.6, **one.look.line)
         entries.append(Entry(one.name, one.look.line))
     axes.set_xticks(range(len(steps)), steps)
-    axes.set_ylim(bottom=0)
-    axes.set(xlabel=label, ylabel="MSE (lower leaks more)")
-    legend(figure, entries)
-    return figure
+    axes.set(xlabel=label, ylabel="MSE (lower leaks more)", ylim=(0, None))
+    return with_legend(figure, entries)
 
 
 repeats = partial(effort, key="repeats", label="sends of the same image, averaged")
@@ -154,8 +148,5 @@ def floors(group: Group) -> Figure | None:
             entries.append(Entry(name, {"color": "#D55E00", "linestyle": "none"} | style))
             axes.plot(found, places, **entries[-1].style)
     axes.set_yticks(places, [wrapped(one.name, 20) for one in drawn])
-    axes.set_ylim(len(drawn) - 0.5, -0.5)
-    axes.set_xlim(left=0)
-    axes.set_xlabel("MSE")
-    legend(figure, entries)
-    return figure
+    axes.set(xlabel="MSE", xlim=(0, None), ylim=(len(drawn) - 0.5, -0.5))
+    return with_legend(figure, entries)

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 ACROSS = 10  # pictures in a row, at most
 LETTERS = 20  # of a line of a row's name
-
 Row = tuple[str, np.ndarray]  # a row's name, and its pictures (n h w c)
 
 
@@ -42,7 +41,6 @@ def rows_of(drawn: Sequence[Drawn]) -> list[Row]:
 
 
 def pictures(group: Group) -> Figure | None:
-    """A row per defence, with the MSE of every picture under it and the accuracy beside its name."""
     rows = rows_of(group.drawn)
     if not rows:
         return None

@@ -121,7 +121,7 @@ class Entry(NamedTuple):
     style: dict[str, Any]
 
 
-def legend(figure: Figure, entries: Sequence[Entry]) -> None:
+def with_legend(figure: Figure, entries: Sequence[Entry]) -> Figure:
     """Every name once, below everything, in as many columns as fit."""
     from matplotlib.lines import Line2D
 
@@ -130,6 +130,7 @@ def legend(figure: Figure, entries: Sequence[Entry]) -> None:
     columns = int(width / (LETTER * (max(map(len, names)) + HANDLE)))
     handles = [Line2D([], [], **entry.style) for entry in entries]
     figure.legend(handles, names, loc="outside lower center", ncols=max(1, min(columns, len(names))))
+    return figure
 
 
 def plain_log(axis: Axis) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from attcem.figures.group import MOST, Group
-from attcem.figures.style import PAGE, Entry, blank, legend, plain_log
+from attcem.figures.style import PAGE, Entry, blank, plain_log, with_legend
 from attcem.runs.numbers import is_number
 from attcem.types import Result
 
@@ -66,8 +66,7 @@ def training(group: Group) -> Figure | None:
             plain_log(plot.yaxis)
     for plot in axes[len(panels) :]:
         plot.set_axis_off()
-    legend(figure, [Entry(one.name, one.look.line) for one in drawn])
-    return figure
+    return with_legend(figure, [Entry(one.name, one.look.line) for one in drawn])
 
 
 def measured(runs: Sequence[Result], panel: Panel) -> tuple[list[float], np.ndarray]:

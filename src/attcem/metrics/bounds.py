@@ -18,7 +18,6 @@ from attcem.types import Latent
 
 CANDIDATES = (100, 10_000, 1_000_000, 8_000_000_000)  # a class of pupils, a test set, a city, everyone
 QUERIES = (1, 10)
-NO_NOISE = "no noise: no bound"
 ESTIMATE = "images taken for Gaussian in clusters: an attack that knows them better can go lower"
 
 
@@ -96,7 +95,7 @@ def bounds(
     """
     about = {"sigma": sigma, "gaussian_only": True, "not_counted": list(not_counted)}
     if not sigma > 0:
-        return about | {"rate": None, "why": NO_NOISE}
+        return about | {"rate": None, "why": "no noise: no bound"}
     rates = rate_bounds(latents, labels, classes, sigma, seed=seed)
     form = min(rates, key=lambda name: rates[name])
     rate, d = float(rates[form]), images[0].numel()

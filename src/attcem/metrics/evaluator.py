@@ -16,7 +16,6 @@ from attcem.types import Images
 from attcem.types.mapped import blocks
 
 Example = tuple[Float[Tensor, "b c h w"], Int64[Tensor, " b"]]
-
 MEASURED = 4096 * 64**2  # pixels that the channels' mean and spread are measured on, at most
 HELD_OUT = 0.1  # share of the images that only the judge's own accuracy is measured on
 
@@ -42,11 +41,10 @@ class Recogniser(nn.Module):
         self.head = nn.Linear(128, classes)
 
     def features(self, x: Float[Tensor, "b c h w"]) -> list[Float[Tensor, "b _ _ _"]]:
-        x, seen = (x - self.mean) / self.std, []
+        seen = [(x - self.mean) / self.std]
         for depth in self.depths:
-            x = depth(x)
-            seen.append(x)
-        return seen
+            seen.append(depth(seen[-1]))
+        return seen[1:]
 
     def forward(self, x: Float[Tensor, "b c h w"]) -> Float[Tensor, "b classes"]:
         return self.head(self.features(x)[-1].mean((2, 3)))
@@ -124,7 +122,6 @@ class Evaluator:
 
 
 def fresh(images: Images, classes: int) -> Recogniser:
-    """An untrained network that knows the mean and spread of each channel."""
     _, height, width = images.shape
     some = images[: max(1, MEASURED // (height * width))].pixels()
     mean, std = some.mean((0, 2, 3)), some.std((0, 2, 3)).clamp_min(1e-3)

@@ -71,8 +71,8 @@ def squared_slopes(
             signs = torch.randint(0, 2, z.shape, generator=generator).mul(2).sub(1).to(z)
             pulled = torch.zeros_like(x)
             if z.requires_grad:  # else the encoder ignores the images
-                again = probe < probes - 1
-                (pulled,) = torch.autograd.grad(z, x, signs, retain_graph=again, materialize_grads=True)
+                last = probe == probes - 1
+                (pulled,) = torch.autograd.grad(z, x, signs, retain_graph=not last, materialize_grads=True)
             total.append(prior.turned(pulled, own).square())
         found.append(torch.stack(total).mean(0))
     return torch.cat(found)

@@ -86,12 +86,8 @@ def rate_bounds(
     part = parts(len(latents), seed)
     z = latents - latents[part.fit].mean(0)
     skipped = left_out(tuple(latents.shape[1:]))
-    own = labels[part.fit]
-    assignments = {
-        "one": (torch.zeros_like(own), 1),
-        "class": (own, classes),
-        "learned": clusters(z[part.fit].flatten(1), seed),
-    }
+    own, rows = labels[part.fit], z[part.fit].flatten(1)
+    assignments = {"one": (torch.zeros_like(own), 1), "class": (own, classes), "learned": clusters(rows, seed)}
     found = {}
     for assignment, (group, groups) in assignments.items():
         for covariance, describe in COVARIANCES.items():

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -16,8 +16,7 @@ PerSeed = Float[np.ndarray, "seeds images"]
 CHUNK = 500  # bootstrap draws made at once
 
 
-@dataclass(frozen=True)
-class Difference:
+class Difference(NamedTuple):
     """A mean difference, the interval it lies in, and how easily it would come about by chance."""
 
     mean: float

@@ -16,8 +16,7 @@ from attcem.runs.numbers import MISSING, ratio, small
 from attcem.runs.settings import Place
 from attcem.types import Result
 
-COMFORTABLE, LARGEST = 84, 96
-"""Width in pixels at which a small picture is easy to see, and beyond which a large one shrinks."""
+COMFORTABLE, LARGEST = 84, 96  # pixels of width at which a small picture is easy to see, and a large one shrinks
 ROOM = 2_200_000  # characters of the page that pictures may take: rows, then columns, are left out beyond
 CELL = 200  # characters of a cell besides its picture
 ROWS_AT_LEAST, ROWS_AT_MOST = 9, 48
@@ -118,14 +117,9 @@ def _gallery(members: list[Shown], room: int, anchors: Mapping[int, str]) -> Gal
     ]
     if "mean_image" in first.gallery:
         columns.append(("mean image", "no latent needed", ""))
-    return Gallery(
-        members[0].setting.place,
-        columns,
-        [_row(number, why, shown) for number, why in choose(common, labelled(first), judges, rows).items()],
-        comfortable_width(first.gallery["original"].shape[2]),
-        len(common),
-        [each.setting.name for each in left],
-    )
+    chosen = [_row(number, why, shown) for number, why in choose(common, labelled(first), judges, rows).items()]
+    width, left_out = comfortable_width(first.gallery["original"].shape[2]), [each.setting.name for each in left]
+    return Gallery(members[0].setting.place, columns, chosen, width, len(common), left_out)
 
 
 def _row(number: int, why: str, members: Sequence[Shown]) -> Row:

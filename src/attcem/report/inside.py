@@ -26,8 +26,7 @@ class Inside(NamedTuple):
     name: str
     place: Place
     charts: list[Chart]
-    figures: list[tuple[Explanation, str, int, int]]
-    """Each with its address, and its width and height in pixels of the page."""
+    figures: list[tuple[Explanation, str, int, int]]  # each with its address, width and height in pixels of the page
     left_out: bool
 
 
@@ -77,16 +76,10 @@ def _heat(name: str, values: np.ndarray) -> Chart:
         yaxis |= axis("slot")
         title = "Slot usage over training"
         note = "The share of images that each slot holds. One bright row is a collapse."
-    trace = {
-        "type": "heatmap",
-        "x": list(range(1, len(values) + 1)),
-        "y": rows,
-        "z": np.round(values.T, 3).tolist(),
-        "colorscale": "@heat",
-        "zmin": 0,
-        "hovertemplate": hover + "<extra></extra>",
-        "colorbar": {"tickformat": ".0%", "thickness": 10, "len": 1},
-    }
+    epochs = list(range(1, len(values) + 1))
+    trace = {"type": "heatmap", "x": epochs, "y": rows, "z": np.round(values.T, 3).tolist(), "zmin": 0}
+    trace |= {"colorscale": "@heat", "colorbar": {"tickformat": ".0%", "thickness": 10, "len": 1}}
+    trace |= {"hovertemplate": hover + "<extra></extra>"}
     few = np.unique(np.linspace(0, len(values) - 1, QUOTED).round().astype(int))
     lines = [[str(at + 1), *(ratio(float(value)) for value in values[at])] for at in few]
     heading = ["epoch", *(f"{row:.2f}" if gate else str(row) for row in rows)]

@@ -30,7 +30,6 @@ BOUNDS: Mapping[str, tuple[Callable[[Mapping[str, Any]], Any], Show]] = {
 
 
 def bounds_table(settings: Sequence[Setting]) -> Grid | None:
-    """What the attacks reached and what theory says of any attack; nothing where nobody asked theory."""
     lines = []
     for setting in settings:
         found = [run.bounds for run in setting.runs]

@@ -95,8 +95,7 @@ def by_class(settings: Sequence[Setting]) -> Chart | None:
         return (points(setting.name, means, labels, place, **look), means) if any(map(is_number, means)) else None
 
     labels = [words(name) for name in classes]
-    down = {"type": "category", "autorange": "reversed", "automargin": True}
-    layout = {"yaxis": down, "hovermode": "closest"}
+    layout = {"yaxis": {"type": "category", "autorange": "reversed", "automargin": True}, "hovermode": "closest"}
     drawings, table = _draw(settings, draw, classes, layout, leak=("xaxis", "worst-case "))
     note = "The mean worst case of each class: a defence is as good as on the class it protects least."
     height = max(320, 100 + 22 * min(len(classes), 40))

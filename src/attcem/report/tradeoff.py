@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 
 from attcem.report.charts import Chart, Drawing, Grid, Trace, axis, colour, labelled_lines, points, words
-from attcem.report.labels import free_places
 from attcem.report.tables import LEAKS, Column, mean_baseline
 from attcem.runs import Setting
 from attcem.runs.names import UNDEFENDED
@@ -12,6 +11,10 @@ from attcem.runs.numbers import MISSING, is_number, mean, mean_and_spread, share
 NAMED = 7  # up to so many settings are named beside their points; more would be a heap
 SHOWN = [LEAKS[name] for name in ("MSE", "SSIM", "recovered share")]
 MARKS = {"mean_image": "mean image: nothing left to see", "class_mean": "class mean: the label alone"}
+WIDTH, HEIGHT = 500.0, 340.0  # pixels that a chart has for its points, about
+LETTER, LINE, AWAY = 6.6, 14.0, 9.0
+PLACES = ("middle right", "top center", "bottom center", "middle left", "top right", "bottom right", "top left")
+Box = tuple[float, float, float, float]  # left, low, right, high
 
 
 def tradeoff(settings: Sequence[Setting]) -> Chart | None:
@@ -111,3 +114,45 @@ def _table(settings: Sequence[Setting]) -> Grid:
         free = [leak.show(mean_baseline(leak, name, settings)) for leak in SHOWN]
         lines.append([text, MISSING, *free, MISSING])
     return Grid(["setting", "accuracy", *(leak.title for leak in SHOWN), "seeds"], lines)
+
+
+def free_places(
+    points: Sequence[tuple[float, float, str]],
+    x_range: Sequence[float],
+    y_range: Sequence[float],
+    line_labels: Mapping[str, float],
+) -> list[str | None]:
+    """For each (x, y, name) where its name can stand without touching another point or name; None where nowhere.
+
+    `line_labels` are words that start at the bottom and climb up the left of x.
+    """
+
+    def on_page(x: float, y: float) -> tuple[float, float]:
+        """From the axes to pixels, y pointing up."""
+        (left, right), (low, high) = x_range, y_range
+        return (x - left) / (right - left) * WIDTH, (y - low) / (high - low) * HEIGHT
+
+    at = [on_page(x, y) for x, y, _ in points]
+    taken: list[Box] = [(x - 7, y - 7, x + 7, y + 7) for x, y in at]
+    for label, x in line_labels.items():
+        line, _ = on_page(x, 0.0)
+        taken.append((line - LINE - 2, 0.0, line, LETTER * len(label)))
+    found: list[str | None] = []
+    for (x, y), (_, _, name) in zip(at, points, strict=True):
+        boxes = {place: _box(place, x, y, LETTER * len(name)) for place in PLACES}
+        free = next((place for place, box in boxes.items() if _is_free(box, taken)), None)
+        found.append(free)
+        taken += [boxes[free]] if free else []
+    return found
+
+
+def _box(place: str, x: float, y: float, long: float) -> Box:
+    level, side = place.split()
+    left = {"right": x + AWAY, "left": x - AWAY - long, "center": x - long / 2}[side]
+    low = {"middle": y - LINE / 2, "top": y + AWAY - 2, "bottom": y - AWAY - LINE + 2}[level]
+    return left, low, left + long, low + LINE
+
+
+def _is_free(box: Box, taken: Sequence[Box]) -> bool:
+    inside = box[0] >= 0 and box[2] <= WIDTH and box[1] >= 0 and box[3] <= HEIGHT
+    return inside and all(box[0] >= b[2] or b[0] >= box[2] or box[1] >= b[3] or b[1] >= box[3] for b in taken)

@@ -15,10 +15,8 @@ from attcem.types import Result
 POINTS_LOST = 0.10  # a defence that costs more accuracy than this has bought its privacy with the task
 ABOVE_CHANCE = 0.10  # accuracy below chance plus this share of the way to 1 is called near chance
 NEARLY = 0.9  # a defence that leaves this share of the undefended leak has done next to nothing
-HALF = 0.5
 FAINT = 0.1  # an undefended recovered share below this means that the attacks are too weak to judge by
 EXTENTS = {0.75: "rebuilds", 0.4: "rebuilds much of", FAINT: "gets a rough idea of", 0.0: "gets next to nothing of"}
-"""Recovered share, at least → what the cloud does with the pictures."""
 NO_REFERENCE = (
     "There is no undefended run to compare with, so nothing here shows what a defence gains or costs: "
     "run the same experiment with defence “none” and report both."
@@ -55,7 +53,6 @@ class Verdict(NamedTuple):
 
 
 def flag_line(results: Sequence[Result]) -> str:
-    """The first line of a page whose audit is flagged; empty otherwise."""
     flagged = [run for run in results if run.flags]
     if not flagged:
         return ""
@@ -140,10 +137,9 @@ def classify(setting: Setting, reference: Setting | None) -> tuple[Kind, str]:
         return Kind.UNMEASURED, " The leak was not measured, so nothing can be said of it."
     if reference.recovered < FAINT:
         return Kind.WEAK_ATTACK, " The attacks fail without a defence too, so this shows nothing."
-    if setting.recovered > reference.recovered:
-        return Kind.NOTHING, " It hides nothing."
     if setting.recovered >= NEARLY * reference.recovered:
-        return Kind.NOTHING, " It hides next to nothing."
-    if setting.recovered > HALF * reference.recovered:
+        little = "nothing" if setting.recovered > reference.recovered else "next to nothing"
+        return Kind.NOTHING, f" It hides {little}."
+    if setting.recovered > 0.5 * reference.recovered:
         return Kind.HIDES_SOME, " Most still leaks."
     return Kind.HIDES_MOST, ""
