@@ -88,8 +88,8 @@ def panels(scene: Scene, places: Float[np.ndarray, "n 2"], sigma: float) -> byte
         names = {kind: sheet.short(name(kind)) if own < len(sheet.KINDS) else "others" for kind, own in legend.items()}
         columns = min(4, WIDTH // (40 + 7 * max(map(len, names.values()))))
         handles = [sheet.swatch(own, names[kind]) for kind, own in legend.items()]
-        below = {"loc": "upper left", "bbox_to_anchor": (0, 0), "handlelength": 1, "borderpad": 0}
-        axes.legend(handles=handles, ncols=columns, **below)
+        below = {"bbox_to_anchor": (0, 0), "ncols": columns, "handlelength": 1, "borderpad": 0}
+        axes.legend(handles=handles, loc="upper left", **below)
     return sheet.png(figure)
 
 

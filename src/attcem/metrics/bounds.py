@@ -70,8 +70,8 @@ def fano_reidentification(
     """Columns of a table: how often an image can be found among N when its latent was sent k times, at most."""
     pairs = [(n, k) for n in candidates for k in queries]
     success = [fano_success(k * rate_nats, n) for n, k in pairs]
-    table = {"candidates": [n for n, _ in pairs], "queries": [k for _, k in pairs], "success": success}
-    return table | {"vacuous": [p >= 1 for p in success]}
+    among, sent, vacuous = [n for n, _ in pairs], [k for _, k in pairs], [p >= 1 for p in success]
+    return {"candidates": among, "queries": sent, "success": success, "vacuous": vacuous}
 
 
 def bounds(

@@ -112,8 +112,8 @@ def moved(pictures: Pictures, down: int, right: int) -> Pictures:
 def recoloured(pictures: Pictures, truth: Pictures, down: int, right: int) -> Pictures:
     """Gain · picture + offset per image and channel, by least squares over the pixels that a move still covers."""
     moves = zip(truth.shape[2:], (down, right), strict=True)
-    inside = (..., *(slice(max(0, move), length + min(0, move)) for length, move in moves))
-    seen, wanted = pictures[inside], truth[inside]
+    rows, columns = (slice(max(0, move), length + min(0, move)) for length, move in moves)
+    seen, wanted = pictures[..., rows, columns], truth[..., rows, columns]
     seen_mean, wanted_mean = seen.mean((2, 3), keepdim=True), wanted.mean((2, 3), keepdim=True)
     deviation = seen - seen_mean
     variance = deviation.square().mean((2, 3), keepdim=True)
