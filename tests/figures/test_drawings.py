@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attcem.figures import FIGURES
-from attcem.figures.bars import bar
+from attcem.figures.errors import bar
 from attcem.figures.group import groups_of
 from attcem.figures.pictures import error, rows_of
 from attcem.figures.style import styled

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from attcem.metrics import METRICS, aligned
-from attcem.metrics.alignment import moved, recoloured
+from attcem.metrics.image import moved, recoloured
 
 mse = METRICS["mse"]
 

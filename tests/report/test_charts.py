@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from attcem.report.charts import Chart, Drawing, Grid, curve, words
 from attcem.report.inside import histograms
-from attcem.report.labels import HEIGHT, WIDTH, _box, free_places
 from attcem.report.risk import by_class, by_option, by_picture, by_stage, charts
-from attcem.report.tradeoff import tradeoff
+from attcem.report.tradeoff import HEIGHT, WIDTH, _box, free_places, tradeoff
 from attcem.report.training import ALL, training
 from attcem.runs import settings_of
 from attcem.runs.leak import worst_per_image

@@ -1,7 +1,5 @@
 """What a defence looks at: pictures of its attention, slots, gates and latent, from a run's validation images."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from pathlib import Path
@@ -35,17 +33,13 @@ def explain(
     with style.styled():  # which says what to install where matplotlib is missing
         from attcem.explain.draw import draw
 
-        return keep(folder / "explain", draw(look(*load_run(folder, model, guard, device=device), images), tsne=tsne))
-
-
-def keep(folder: Path, found: list[Explanation]) -> list[Explanation]:
-    """Write the pictures, then the list of them, then remove pictures of an earlier time that it does not name."""
+        found = draw(look(*load_run(folder, model, guard, device=device), images), tsne=tsne)
     numbered = [dataclasses.replace(e, file=f"{place}-{e.file}") for place, e in enumerate(found, 1)]
     for explanation in numbered:
-        write_atomically(folder / explanation.file, explanation.png)
+        write_atomically(folder / "explain" / explanation.file, explanation.png)
     written = [{"title": e.title, "caption": e.caption, "file": e.file} for e in numbered]
-    write_atomically(folder / "entries.json", json.dumps(written, indent=1, ensure_ascii=False).encode())
-    for picture in folder.glob("*.png"):
+    write_atomically(folder / "explain" / "entries.json", json.dumps(written, indent=1, ensure_ascii=False).encode())
+    for picture in (folder / "explain").glob("*.png"):  # of an earlier time
         if picture.name not in {e.file for e in numbered}:
             picture.unlink()
     return numbered

@@ -1,75 +1,52 @@
-"""Attention inside each class: how unevenly it is spread, and on which images."""
+"""Where attention is: on which images of a class, and on which places of what crosses the cut."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from matplotlib.patches import Rectangle
 
 from attcem.explain import sheet
 from attcem.explain.look import Scene, Sight
 from attcem.types import Explanation
 
-EACH = 4
-"""Images that weigh most, and as many that weigh least."""
+EACH = 4  # images that weigh most, and as many that weigh least
+TOKENS = 12  # so many of those that cross are drawn
 THUMB, GAP, STRIP = 68, 8, 250
 ROW = THUMB + 30
-STRONGEST = 3.0
-"""Doublings, or halvings, at which a colour is full: eight times as much as equal, or an eighth."""
+STRONGEST = 3.0  # doublings, or halvings, at which a colour is full: eight times as much as equal, or an eighth
 
 
-def attention(scene: Scene) -> Iterator[Explanation]:
-    """One picture for each surrogate that weighs the images of a class."""
-    for sight in scene.sights:
-        if sight.weight is not None:
-            yield explained(scene, sight, sight.weight)
-
-
-def explained(scene: Scene, sight: Sight, weight: Float[np.ndarray, "m t"]) -> Explanation:
-    """Rows of classes, and in words how uneven the weights are."""
+def attention(scene: Scene, sight: Sight, weight: Float[np.ndarray, "m t"]) -> Explanation:
     y, of_image = scene.y[sight.index], weight.mean(1)
-    members = {int(c): ranked(of_image, y == c) for c in np.unique(y)}
+    heaviest = np.argsort(-of_image, kind="stable")
+    members = {int(c): heaviest[y[heaviest] == c] for c in np.unique(y)}
     half = {c: half_of(of_image[order]) for c, order in members.items()}
     even = {c: half[c] / (len(order) / 2) for c, order in members.items()}
     shown = sheet.chosen_rows(y, lambda c: -even[c])
     narrowest = min(shown, key=lambda c: even[c])
     middle = float(np.median(list(even.values())))
+    verdict = "Attention is nearly even: the penalty sees all images of a class about alike."
     if middle < 0.5:
         verdict = "Attention is on few images: the penalty sees mostly these, and the others leak unseen."
     elif middle < 0.9:
         verdict = "Attention prefers some images: the penalty sees these more than the others."
-    else:
-        verdict = "Attention is nearly even: the penalty sees all images of a class about alike."
-    return Explanation(
-        file=f"attention-{sight.link}.png",
-        title=f"Attention of {sight.name}",
-        caption=f"{verdict} In {scene.names[narrowest]}, the most uneven class, half of the weight rests on "
+    share = np.mean([half_of(np.sort(row)[::-1]) for row in weight]) / weight.shape[1]
+    positions = (
+        " On an image, orange positions weigh more than its others, blue ones less: half of an image's weight is on "
+        f"{share:.0%} of its positions on average."
+    )
+    caption = (
+        f"{verdict} In {scene.names[narrowest]}, the most uneven class, half of the weight rests on "
         f"{half[narrowest]} of {len(members[narrowest])} images (even would be "
         f"{np.ceil(len(members[narrowest]) / 2):.0f}). "
         "A strip holds all images of a class, heaviest first: orange weighs more than an equal share, blue less; ×2 is "
         "twice an equal share. In training, shares are taken inside a batch; here, over all images of the class."
-        + (positions(weight) if scene.grid(weight.shape[1]) else "")
-        + sheet.of_how_many(shown, y, "those whose attention is most uneven"),
-        png=drawn(scene, sight, weight, {c: members[c] for c in shown}, half),
+        + (positions if scene.grid(weight.shape[1]) else "")
+        + sheet.of_how_many(shown, y, "those whose attention is most uneven")
     )
-
-
-def positions(weight: Float[np.ndarray, "m t"]) -> str:
-    """A sentence on where in the images the weight is."""
-    share = np.mean([half_of(np.sort(row)[::-1]) for row in weight]) / weight.shape[1]
-    return (
-        " On an image, orange positions weigh more than its others, blue ones less: half of an image's weight is on "
-        f"{share:.0%} of its positions on average."
-    )
-
-
-def ranked(of_image: Float[np.ndarray, " m"], mine: np.ndarray) -> Int64[np.ndarray, " c"]:
-    """The images of one class, heaviest first."""
-    own = np.flatnonzero(mine)
-    return own[np.argsort(-of_image[own], kind="stable")]
+    png = drawn(scene, sight, weight, {c: members[c] for c in shown}, half)
+    return Explanation(f"attention-{sight.link}.png", f"Attention of {sight.name}", caption, png)
 
 
 def half_of(falling: Float[np.ndarray, " c"]) -> int:
@@ -82,13 +59,8 @@ def half_of(falling: Float[np.ndarray, " c"]) -> int:
 
 
 def drawn(
-    scene: Scene,
-    sight: Sight,
-    weight: Float[np.ndarray, "m t"],
-    members: dict[int, Int64[np.ndarray, " c"]],
-    half: dict[int, int],
+    scene: Scene, sight: Sight, weight: Float[np.ndarray, "m t"], members: dict[int, np.ndarray], half: dict[int, int]
 ) -> bytes:
-    """Name, strip, heaviest and lightest images of every class."""
     most = STRIP + 28
     least = most + EACH * (THUMB + GAP) + 24
     names = [f"{sheet.short(scene.names[c])}\n{len(order)} images" for c, order in members.items()]
@@ -123,3 +95,29 @@ def times(ratio: float) -> str:
     """
     digits = next(digits for digits, least in ((0, 9.95), (1, 1.995), (2, 0.0)) if ratio >= least)
     return "<×0.01" if ratio < 0.005 else f"×{ratio:.{digits}f}"
+
+
+def crossing(scene: Scene) -> list[Explanation]:
+    """A row for each picture: itself, then under the attention of every token, if attention decides what crosses."""
+    if scene.looks is None:
+        return []
+    index, maps = scene.looks
+    tokens = maps.shape[1]
+    spread = np.mean([half_of(np.sort(token.ravel())[::-1]) for token in maps.reshape(-1, *maps.shape[2:])])
+    share = spread / np.prod(maps.shape[2:])
+    alike = np.corrcoef(maps.mean(0).reshape(tokens, -1)).mean() if tokens > 1 else 1.0
+    step, few = THUMB + GAP, min(TOKENS, tokens)
+    figure, axes = sheet.rows([sheet.short(scene.names[scene.y[i]]) for i in index], (few + 1) * step + GAP, step)
+    for token in range(few):
+        axes.text((token + 1) * step + GAP + THUMB / 2, -8, f"token {token + 1}", ha="center", fontsize=sheet.SMALL)
+    for row, (i, own) in enumerate(zip(index, maps, strict=True)):
+        sheet.put_picture(axes, 0, row * step, THUMB, scene.x[i])
+        for token, shares in enumerate(own[:few]):
+            sheet.put_picture(axes, (token + 1) * step + GAP, row * step, THUMB, scene.x[i], sheet.cover_of(shares))
+    caption = (
+        f"Half of a token's attention is on {share:.0%} of the places on average (50% would be everywhere). "
+        + ("Tokens look at much the same places. " if alike > 0.5 else "Tokens look at different places. ")
+        + "Orange places weigh more than an equal share, blue ones less. What no token looks at stays on the device."
+        + (f" Shown are {TOKENS} of {tokens} tokens." if tokens > TOKENS else "")
+    )
+    return [Explanation("crossing.png", "Where the attention at the cut looks", caption, sheet.png(figure))]

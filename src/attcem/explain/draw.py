@@ -1,7 +1,6 @@
 """All pictures of a scene, in the order of the page."""
 
-from attcem.explain.attention import attention
-from attcem.explain.crossing import crossing
+from attcem.explain.attention import attention, crossing
 from attcem.explain.gates import gates
 from attcem.explain.latent import neighbours, pca
 from attcem.explain.look import Scene
@@ -11,7 +10,8 @@ from attcem.types import Explanation
 
 
 def draw(scene: Scene, *, tsne: bool) -> list[Explanation]:
-    """What crosses, attention, slots, gates and latent, as far as network and defence have them."""
     with styled():
-        seen = [*crossing(scene), *attention(scene), *slots(scene), *gates(scene)]
-        return [*seen, pca(scene), *([neighbours(scene)] if tsne else [])]
+        weighed = [attention(scene, sight, sight.weight) for sight in scene.sights if sight.weight is not None]
+        gated = [gates(scene, sight) for sight in scene.sights if sight.gates]
+        latent = [pca(scene), *([neighbours(scene)] if tsne else [])]
+        return [*crossing(scene), *weighed, *slots(scene), *gated, *latent]

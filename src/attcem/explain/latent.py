@@ -1,8 +1,5 @@
 """The clean latent in two dimensions, coloured by class and by slot."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
 
@@ -16,8 +13,7 @@ from attcem.explain.look import Scene
 from attcem.types import Explanation
 
 WIDTH, HEIGHT, BETWEEN, MARGIN = 490, 420, 40, 14
-COMPONENTS = 50
-"""Of the latent, that t-SNE starts from."""
+COMPONENTS = 50  # of the latent, that t-SNE starts from
 
 
 def principal(z: Float[np.ndarray, "n d"], count: int) -> tuple[Float[np.ndarray, "n c"], Float[np.ndarray, " c"]]:
@@ -31,7 +27,6 @@ def principal(z: Float[np.ndarray, "n d"], count: int) -> tuple[Float[np.ndarray
 
 
 def pca(scene: Scene) -> Explanation:
-    """The two directions in which the latents differ most."""
     places, share = principal(scene.z.reshape(len(scene.z), -1), 2)
     places, share = np.pad(places, ((0, 0), (0, 2 - places.shape[1]))), np.pad(share, (0, 2 - len(share)))
     spread = places.std(0)
@@ -41,47 +36,37 @@ def pca(scene: Scene) -> Explanation:
         if scene.sigma
         else " Nothing is added on release: two latents that differ at all can be told apart."
     )
-    return Explanation(
-        file="latent-pca.png",
-        title="The clean latent, two directions of largest variance",
-        caption=f"{len(scene.y):,} validation images; the two directions hold {share[0]:.0%} and {share[1]:.0%} of the "
+    unseen = "" if scene.sights else f" The defence ({scene.chain}) looks at no images: there is no attention to draw."
+    if scene.blind:
+        unseen = (
+            f" There is no attention to draw of {' and '.join(scene.blind)}: it treats all images of a class alike, or "
+            "has not been fitted yet."
+        )
+    caption = (
+        f"{len(scene.y):,} validation images; the two directions hold {share[0]:.0%} and {share[1]:.0%} of the "
         "variance. Tight groups of one colour tell the class and little else; wide ones tell images of a class apart, "
-        f"and that is what an attacker uses.{noise}{unseen(scene)}",
-        png=panels(scene, places, scene.sigma),
+        f"and that is what an attacker uses.{noise}{unseen}"
     )
+    title = "The clean latent, two directions of largest variance"
+    return Explanation("latent-pca.png", title, caption, panels(scene, places, scene.sigma))
 
 
 def neighbours(scene: Scene) -> Explanation:
-    """Neighbourhoods of the latents, drawn by scikit-learn."""
     if find_spec("sklearn") is None:
         raise ValueError("--tsne needs scikit-learn: pip install scikit-learn, or leave --tsne out and look at the PCA")
     places, _ = principal(scene.z.reshape(len(scene.z), -1), COMPONENTS)
     perplexity = min(30.0, (len(places) - 1) / 3)
     found = import_module("sklearn.manifold").TSNE(2, perplexity=perplexity, init="pca", random_state=0)
-    return Explanation(
-        file="latent-tsne.png",
-        title="The clean latent, neighbourhoods (t-SNE)",
-        caption=f"{len(scene.y):,} validation images; near means similar (perplexity {perplexity:.0f}), but distances "
-        "between groups and their sizes mean nothing here: for these look at the directions of largest variance.",
-        png=panels(scene, found.fit_transform(places).astype(float), 0.0),
+    caption = (
+        f"{len(scene.y):,} validation images; near means similar (perplexity {perplexity:.0f}), but distances "
+        "between groups and their sizes mean nothing here: for these look at the directions of largest variance."
     )
-
-
-def unseen(scene: Scene) -> str:
-    """A sentence for chains of which there is nothing else to draw."""
-    if scene.blind:
-        return (
-            f" There is no attention to draw of {' and '.join(scene.blind)}: it treats all images of a class alike, or "
-            "has not been fitted yet."
-        )
-    return "" if scene.sights else f" The defence ({scene.chain}) looks at no images: there is no attention to draw."
+    png = panels(scene, found.fit_transform(places).astype(float), 0.0)
+    return Explanation("latent-tsne.png", "The clean latent, neighbourhoods (t-SNE)", caption, png)
 
 
 def panels(scene: Scene, places: Float[np.ndarray, "n 2"], sigma: float) -> bytes:
-    """The same dots once for the classes and once for each surrogate's slots."""
-    coloured: list[tuple[str, Int64[np.ndarray, " n"], Callable[[int], str]]] = [
-        ("by class", scene.y, lambda c: scene.names[c])
-    ]
+    coloured = [("by class", scene.y, lambda c: scene.names[c])]
     for sight in scene.sights:
         if sight.resp is not None:
             slot = np.full(len(scene.y), -1)
@@ -103,9 +88,8 @@ def panels(scene: Scene, places: Float[np.ndarray, "n 2"], sigma: float) -> byte
         names = {kind: sheet.short(name(kind)) if own < len(sheet.KINDS) else "others" for kind, own in legend.items()}
         columns = min(4, WIDTH // (40 + 7 * max(map(len, names.values()))))
         handles = [sheet.swatch(own, names[kind]) for kind, own in legend.items()]
-        axes.legend(
-            handles=handles, loc="upper left", bbox_to_anchor=(0, 0), ncols=columns, handlelength=1, borderpad=0
-        )
+        below = {"bbox_to_anchor": (0, 0), "ncols": columns, "handlelength": 1, "borderpad": 0}
+        axes.legend(handles=handles, loc="upper left", **below)
     return sheet.png(figure)
 
 

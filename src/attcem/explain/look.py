@@ -1,7 +1,5 @@
 """What there is to see: validation images, their clean latents, and what each surrogate made of them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,19 +14,16 @@ from attcem.defences.surrogate import Part
 from attcem.models import Split
 from attcem.types import Batch, Images
 
-FEW = 12
-"""Images on which the attention at the cut is drawn."""
+FEW = 12  # images on which the attention at the cut is drawn
 
 
 @dataclass(frozen=True)
 class Sight:
     """What one surrogate looked at, for those images that it can judge."""
 
-    link: str
-    """The name under which the log keeps its readings."""
+    link: str  # the name under which the log keeps its readings
     name: str
-    index: Int64[np.ndarray, " m"]
-    """Which images of the scene these are."""
+    index: Int64[np.ndarray, " m"]  # which images of the scene these are
     weight: Float[np.ndarray, "m t"] | None
     """Attention on each token over an equal share: 1 is as much as any other of the class."""
     resp: Float[np.ndarray, "m t k"] | None
@@ -45,13 +40,10 @@ class Scene:
     z: Float[np.ndarray, " n *latent"]
     names: tuple[str, ...]
     sigma: float
-    chain: str
-    """The links of the defence in words."""
-    blind: list[str]
-    """Surrogates that treat all images of a class alike, or have not been fitted yet."""
+    chain: str  # the links of the defence in words
+    blind: list[str]  # surrogates that treat all images of a class alike, or have not been fitted yet
     sights: list[Sight]
-    epochs: list[dict[str, list[float]]]
-    """What the log kept of every epoch of training: `defence/figure` → a vector."""
+    epochs: list[dict[str, list[float]]]  # what the log kept of every epoch of training: `defence/figure` → a vector
     looks: tuple[Int64[np.ndarray, " m"], Float[np.ndarray, "m tokens a b"]] | None = None
     """Some images, and where each token that crosses looks on them; nothing where no attention decides that."""
 
@@ -74,13 +66,7 @@ def look(model: Split, guard: Guard, data: Data, images: int) -> Scene:
     drawn = torch.randperm(len(data.validation), generator=torch.Generator().manual_seed(0))[:images]
     chosen = data.validation[drawn.sort().values]
     batch = encoded(model, chosen)
-    seen: list[Sight] = []
-    blind: list[str] = []
-    for name, link in guard.named.items():
-        if isinstance(link, Surrogate):
-            found = sights(name, link, batch)
-            seen += found
-            blind += [] if found else [name]
+    seen = {name: sights(name, link, batch) for name, link in guard.named.items() if isinstance(link, Surrogate)}
     return Scene(
         x=np.broadcast_to(chosen.x.numpy(), (*chosen.x.shape[:3], 3)),
         y=chosen.y.numpy(),
@@ -88,8 +74,8 @@ def look(model: Split, guard: Guard, data: Data, images: int) -> Scene:
         names=data.class_names,
         sigma=guard.sigma,
         chain=" + ".join(guard.named) or "none",
-        blind=blind,
-        sights=seen,
+        blind=[name for name, found in seen.items() if not found],
+        sights=[sight for found in seen.values() for sight in found],
         epochs=[] if model.record is None else model.record.diagnostics,
         looks=attended(model, chosen),
     )

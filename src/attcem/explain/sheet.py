@@ -1,7 +1,5 @@
 """How the pictures look: matplotlib in the report's type and colours, measured in pixels of its page."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Literal
@@ -18,18 +16,15 @@ from attcem.figures import style
 
 INK, SOFT, RULE, BLUE, ORANGE = "#1c1d1f", "#5a5d63", "#dcdcd6", "#005f9e", "#b34700"
 KINDS = ("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#a0d750", "#f0c828", "#17becf")
-OTHER = "#cdcdc8"
-"""Of everything after the tenth kind, and of what is not known."""
+OTHER = "#cdcdc8"  # of everything after the tenth kind, and of what is not known
 FONTS = ("DejaVu Sans", "Noto Sans CJK SC", "Noto Sans CJK JP", "PingFang SC", "Microsoft YaHei", "Arial Unicode MS")
 """Each letter is taken from the first of these that the machine has and that knows it."""
 AMOUNT = LinearSegmentedColormap.from_list("amount", ["#f0f4f7", BLUE]).with_extremes(bad=OTHER)
-"""From nearly white to blue; what is not a number is grey."""
 MORE_OR_LESS = LinearSegmentedColormap.from_list("more or less", [BLUE, "white", ORANGE])
-"""White where equal, orange where more, blue where less."""
 SMALL = 8.25
+Cover = Float[np.ndarray, "a b 4"]
 MOST_ROWS = 12
-LETTERS = 24
-"""Of the longest name that is written out."""
+LETTERS = 24  # of the longest name that is written out
 
 STYLE: Any = {
     "font.size": 9.75,
@@ -56,7 +51,6 @@ STYLE: Any = {
 
 
 def styled() -> AbstractContextManager[None]:
-    """Draw with this style."""
     here = font_manager.get_font_names()
     return rc_context(STYLE | {"font.family": [font for font in FONTS if font in here]})
 
@@ -67,7 +61,6 @@ def blank(width: float, height: float, **options: Any) -> Figure:
 
 
 def png(figure: Figure) -> bytes:
-    """The picture as a file."""
     return style.encoded(figure, "png")
 
 
@@ -82,12 +75,7 @@ def rows(names: Sequence[str], width: float, row: float) -> tuple[Figure, Axes]:
 
 
 def put_picture(
-    axes: Axes,
-    x: float,
-    y: float,
-    size: float,
-    pixels: UInt8[np.ndarray, "h w 3"],
-    cover: Float[np.ndarray, "a b 4"] | None = None,
+    axes: Axes, x: float, y: float, size: float, pixels: UInt8[np.ndarray, "h w 3"], cover: Cover | None = None
 ) -> None:
     """A picture inside a square; in grey under a cover, the colours of a coarser grid."""
     high, wide = size * np.array(pixels.shape[:2]) / max(pixels.shape[:2])
@@ -101,7 +89,6 @@ def put_picture(
 
 
 def put_note(axes: Axes, x: float, y: float, text: str, ha: Literal["left", "center", "right"] = "center") -> None:
-    """Small words at a point."""
     axes.text(x, y, text, color=SOFT, fontsize=SMALL, ha=ha, va="center")
 
 
@@ -121,7 +108,6 @@ def kinds(numbers: Int[np.ndarray, "*n"]) -> Float[np.ndarray, "*n 4"]:
 
 
 def swatch(number: int, name: str) -> Any:
-    """A line of a legend: the colour of one kind."""
     return Patch(color=(*KINDS, OTHER)[min(number, len(KINDS))], label=style.short(name))
 
 
@@ -132,7 +118,6 @@ def chosen_rows(y: Int64[np.ndarray, " m"], score: Callable[[int], float]) -> li
 
 
 def of_how_many(shown: list[int], y: Int64[np.ndarray, " m"], why: str) -> str:
-    """A sentence for when not all classes are shown."""
     present = len(np.unique(y))
     return f" Shown are {len(shown)} of {present} classes: {why}." if len(shown) < present else ""
 
@@ -142,7 +127,7 @@ def doublings(ratio: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
     return np.log2(np.maximum(ratio, 1e-12))
 
 
-def cover_of(weight: Float[np.ndarray, "a b"]) -> Float[np.ndarray, "a b 4"]:
+def cover_of(weight: Float[np.ndarray, "a b"]) -> Cover:
     """Colours of positions, by their weight over the image's mean: full from twice, or half, of it on."""
     level = doublings(weight / max(weight.mean(), 1e-30))
     cover = MORE_OR_LESS(np.where(level > 0, 1.0, 0.0))

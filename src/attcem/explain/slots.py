@@ -1,12 +1,9 @@
 """Slots and clusters: how much of each class they hold, and what is in them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np
 from jaxtyping import Float
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from attcem.explain import sheet
@@ -16,12 +13,9 @@ from attcem.types import Explanation
 CELL, PANEL, PLOT = 27, 580, 390
 THUMB, GAP = 62, 8
 EXAMPLES = 4
-UNDECIDED = 0.1
-"""Of the way from belonging to all slots alike to belonging to one."""
-EMPTY = 0.005
-"""Nothing of a class is in a slot to which no image belongs by more."""
-MOST_SLOTS = 12
-"""Columns of example images."""
+UNDECIDED = 0.1  # of the way from belonging to all slots alike to belonging to one
+EMPTY = 0.005  # nothing of a class is in a slot to which no image belongs by more
+MOST_SLOTS = 12  # columns of example images
 
 
 def slots(scene: Scene) -> Iterator[Explanation]:
@@ -43,7 +37,6 @@ def effective(share: Float[np.ndarray, " k"]) -> float:
 
 
 def usage(scene: Scene, sight: Sight, resp: Float[np.ndarray, "m t k"]) -> Explanation:
-    """Classes × slots: each slot's share of the class; and over the epochs of training, if they were logged."""
     y, k = scene.y[sight.index], resp.shape[2]
     share = {int(c): resp[y == c].mean((0, 1)) for c in np.unique(y)}
     used = {c: effective(row) for c, row in share.items()}
@@ -51,18 +44,16 @@ def usage(scene: Scene, sight: Sight, resp: Float[np.ndarray, "m t k"]) -> Expla
     table, past = np.stack([share[c] for c in shown]), scene.over_epochs(f"{sight.link}/slot_mass")
     belongs, usual = float(resp.max(2).mean()), float(np.median(list(used.values())))
     what = "A position" if resp.shape[1] > 1 else "An image"
-    return Explanation(
-        file=f"usage-{sight.link}.png",
-        title=f"Slot usage of {sight.name}",
-        caption=f"{verdict(usual, belongs, k)} A class uses its {k} slots as if it had {usual:.1f} equal ones. {what} "
+    caption = (
+        f"{verdict(usual, belongs, k)} A class uses its {k} slots as if it had {usual:.1f} equal ones. {what} "
         f"belongs to its foremost slot by {belongs:.2f} on average: 1 is certain, {1 / k:.2f} is undecided."
-        + sheet.of_how_many(shown, y, "those that use the fewest slots"),
-        png=sheet.png(usage_figure([sheet.short(scene.names[c]) for c in shown], table, past)),
+        + sheet.of_how_many(shown, y, "those that use the fewest slots")
     )
+    figure = usage_figure([sheet.short(scene.names[c]) for c in shown], table, past)
+    return Explanation(f"usage-{sight.link}.png", f"Slot usage of {sight.name}", caption, sheet.png(figure))
 
 
 def verdict(used: float, belongs: float, slots: int) -> str:
-    """What the numbers mean for the penalty."""
     if used < 1.5:
         return "One slot holds nearly everything: slots add nothing to the class."
     if belongs < UNDECIDED + (1 - UNDECIDED) / slots:
@@ -71,7 +62,6 @@ def verdict(used: float, belongs: float, slots: int) -> str:
 
 
 def usage_figure(names: list[str], share: Float[np.ndarray, "c k"], epochs: Float[np.ndarray, "e k"] | None) -> Figure:
-    """The heat maps, side by side, dark for much by the same scale."""
     rows, k = share.shape
     widths = [PANEL] if epochs is None else [PANEL, PLOT]
     height = 60 + CELL * max(rows, k if epochs is not None else 0)
@@ -85,8 +75,9 @@ def usage_figure(names: list[str], share: Float[np.ndarray, "c k"], epochs: Floa
     panels[0].set(title="share of the class in each slot", xlabel="slot")
     panels[0].set_xticks(slots, numbers)
     panels[0].set_yticks(range(rows), names, color=sheet.INK, fontsize=9.75)
-    if k <= 12:
-        write_shares(panels[0], share, most)
+    for (row, slot), part in np.ndenumerate(share) if k <= 12 else ():
+        colour = "white" if part > 0.6 * most else sheet.INK
+        panels[0].text(slot, row, f"{part:.0%}", fontsize=sheet.SMALL, color=colour, ha="center", va="center")
     if epochs is not None:
         panels[1].imshow(epochs.T, **shown)
         panels[1].set(title="slots over training, all classes", ylabel="slot")
@@ -98,22 +89,13 @@ def usage_figure(names: list[str], share: Float[np.ndarray, "c k"], epochs: Floa
     return figure
 
 
-def write_shares(axes: Axes, share: Float[np.ndarray, "c k"], most: float) -> None:
-    """A number in every cell."""
-    for (row, slot), part in np.ndenumerate(share):
-        colour = "white" if part > 0.6 * most else sheet.INK
-        axes.text(slot, row, f"{part:.0%}", fontsize=sheet.SMALL, color=colour, ha="center", va="center")
-
-
 def where(scene: Scene, sight: Sight, resp: Float[np.ndarray, "m t k"], grid: tuple[int, int]) -> Explanation:
-    """A few images of each class beside the slots of their positions."""
     y, k = scene.y[sight.index], resp.shape[2]
     shown = sheet.chosen_rows(y, lambda c: float((y == c).sum()))
     pair = 2 * THUMB + 2 + 2 * GAP
     figure, axes = sheet.rows([sheet.short(scene.names[c]) for c in shown], EXAMPLES * pair - 2 * GAP, THUMB + GAP)
-    legend = [
-        sheet.swatch(slot, f"{slot + 1}{'+' * (slot == MOST_SLOTS - 1 < k - 1)}") for slot in range(min(k, MOST_SLOTS))
-    ]
+    numbers = {slot: f"{slot + 1}{'+' * (slot == MOST_SLOTS - 1 < k - 1)}" for slot in range(min(k, MOST_SLOTS))}
+    legend = [sheet.swatch(slot, number) for slot, number in numbers.items()]
     compact = {"ncols": MOST_SLOTS, "handlelength": 1, "columnspacing": 1}
     axes.legend(handles=legend, title="slot", loc="lower center", bbox_to_anchor=(0.5, 1), **compact)
     for row, c in enumerate(shown):
@@ -123,18 +105,16 @@ def where(scene: Scene, sight: Sight, resp: Float[np.ndarray, "m t k"], grid: tu
             sheet.put_picture(axes, x, top, THUMB, picture)
             sheet.put_picture(axes, x + THUMB + 2, top, THUMB, picture, cover)
     together = np.mean([len(np.unique(row)) for row in resp.argmax(2)])
-    return Explanation(
-        file=f"slots-{sight.link}.png",
-        title=f"Which slot each position belongs to, {sight.name}",
-        caption="Images of a class beside their positions, coloured by the foremost slot; on average an image shows "
+    title = f"Which slot each position belongs to, {sight.name}"
+    caption = (
+        "Images of a class beside their positions, coloured by the foremost slot; on average an image shows "
         f"{together:.1f} of {k} slots. Slots that follow shapes have found parts of the object; a single colour means "
-        "that the slots do not tell positions apart." + sheet.of_how_many(shown, y, "those with most images"),
-        png=sheet.png(figure),
+        "that the slots do not tell positions apart." + sheet.of_how_many(shown, y, "those with most images")
     )
+    return Explanation(f"slots-{sight.link}.png", title, caption, sheet.png(figure))
 
 
 def typical(scene: Scene, sight: Sight, resp: Float[np.ndarray, "m t k"]) -> Explanation:
-    """The image that belongs most to each slot of each class."""
     y, belongs = scene.y[sight.index], resp.mean(1)
     k = min(belongs.shape[1], MOST_SLOTS)
     shown = sheet.chosen_rows(y, lambda c: float((y == c).sum()))
@@ -150,11 +130,10 @@ def typical(scene: Scene, sight: Sight, resp: Float[np.ndarray, "m t k"]) -> Exp
                 continue
             sheet.put_picture(axes, left, top, THUMB, scene.x[sight.index[best]])
             sheet.put_note(axes, left + THUMB / 2, top + THUMB + 9, f"{belongs[best, slot]:.2f}")
-    return Explanation(
-        file=f"slots-{sight.link}.png",
-        title=f"The most typical image of each slot, {sight.name}",
-        caption="For each slot of a class the image that belongs to it most, and by how much: 1 is entirely, "
+    title = f"The most typical image of each slot, {sight.name}"
+    caption = (
+        "For each slot of a class the image that belongs to it most, and by how much: 1 is entirely, "
         f"{1 / belongs.shape[1]:.2f} is undecided. The same image in many columns means that these slots do not differ."
-        + sheet.of_how_many(shown, y, "those with most images"),
-        png=sheet.png(figure),
+        + sheet.of_how_many(shown, y, "those with most images")
     )
+    return Explanation(f"slots-{sight.link}.png", title, caption, sheet.png(figure))

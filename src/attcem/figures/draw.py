@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from attcem.figures.attacker import pairs, repeats
-from attcem.figures.classes import classes
-from attcem.figures.floors import floors
+from attcem.figures.errors import classes, floors, pairs, repeats, tradeoff
 from attcem.figures.group import MOST, Group, groups_of
 from attcem.figures.pictures import pictures
 from attcem.figures.style import METADATA, encoded, styled
-from attcem.figures.tradeoff import tradeoff
 from attcem.figures.training import training
 from attcem.files import write_atomically
 from attcem.types import Result
@@ -30,8 +26,7 @@ class Drawing(NamedTuple):
 
     draw: Callable[[Group], "Figure | None"]
     missing: str
-    crowded: bool = False
-    """Whether only the first few of many defences fit."""
+    crowded: bool = False  # whether only the first few of many defences fit
 
 
 FIGURES = {
@@ -45,19 +40,15 @@ FIGURES = {
 }
 
 
-@dataclass
-class Written:
+class Written(NamedTuple):
     """The files that were written, and what a reader of them should know."""
 
-    files: list[Path] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    files: list[Path]
+    notes: list[str]
 
 
 def draw_figures(
-    results: Sequence[Result],
-    out: str | Path,
-    formats: Sequence[str] = FORMATS,
-    at_accuracy: float | None = None,
+    results: Sequence[Result], out: str | Path, formats: Sequence[str] = FORMATS, at_accuracy: float | None = None
 ) -> Written:
     """Write every figure into a folder, one file per format; several data sets, networks or suites have each their own.
 
@@ -65,24 +56,23 @@ def draw_figures(
     the highest that all defences reach.
     """
     groups = groups_of(results, at_accuracy)
-    written = Written()
+    written = Written([], [])
     with styled():
         for number, group in enumerate(groups, 1):
-            suffix = "" if len(groups) == 1 else f"_{number}_{slug('_'.join(group.place))}"
+            place = re.sub(r"[^\w.-]+", "_", "_".join(group.place)).strip("._")[-60:]  # as part of a file's name
+            suffix = "" if len(groups) == 1 else f"_{number}_{place or 'runs'}"
             for name, drawing in FIGURES.items():
                 figure = drawing.draw(group)
                 if figure is None:
                     written.notes.append(f"no {name}{suffix}: {drawing.missing}")
                     continue
                 for form in dict.fromkeys(formats):
-                    path = Path(out) / f"{name}{suffix}.{form}"
-                    written.files.append(write_atomically(path, encoded(figure, form)))
-            written.notes += notes(group, suffix)
+                    written.files.append(write_atomically(Path(out) / f"{name}{suffix}.{form}", encoded(figure, form)))
+            written.notes.extend(notes(group, suffix))
     return written
 
 
 def notes(group: Group, suffix: str) -> list[str]:
-    """What belongs into a caption: strengths, seeds, flags, and what did not fit."""
     shown = [
         f"{one.name} ({setting.accuracy:.4f}, {setting.seeds} seed{'s' * (setting.seeds > 1)})"
         for one in group.drawn
@@ -96,8 +86,3 @@ def notes(group: Group, suffix: str) -> list[str]:
     if flagged:
         lines.append(f"flagged{suffix}: {flagged} of {len(group.runs)} runs, see attcem report")
     return lines
-
-
-def slug(text: str) -> str:
-    """Text as part of a file's name."""
-    return re.sub(r"[^\w.-]+", "_", text).strip("._")[-60:] or "runs"

@@ -1,9 +1,7 @@
 """Who is drawn: runs of one data set, network and suite, as defences at their strengths, each with its own look."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from attcem.figures.style import UNDEFENDED, Look, look
 from attcem.runs import Setting, curves_of, settings_of, with_twins
@@ -11,12 +9,10 @@ from attcem.runs.config import grouped
 from attcem.runs.numbers import mean
 from attcem.types import Result
 
-MOST = 8
-"""More defences than this in one plot of lines are a tangle."""
+MOST = 8  # more defences than this in one plot of lines are a tangle
 
 
-@dataclass(frozen=True)
-class Drawn:
+class Drawn(NamedTuple):
     """A defence at some of its strengths, the weakest first, with its name and its look."""
 
     name: str
@@ -29,22 +25,19 @@ class Drawn:
         return self.settings[0].runs
 
 
-@dataclass(frozen=True)
-class Group:
+class Group(NamedTuple):
     """All runs in one place that were attacked alike: what is undefended, and the defences."""
 
     place: tuple[str, ...]
     runs: list[Result]
     undefended: list[Drawn]
     defences: list[Drawn]
-    drawn: list[Drawn]
-    """No defence, then every defence at the strength whose accuracy comes nearest to `accuracy`."""
+    drawn: list[Drawn]  # no defence, then every defence at the strength whose accuracy comes nearest to `accuracy`
     accuracy: float
     """Where defences are compared with one another: the highest that all of them reach, or the one asked for."""
 
     @property
     def mean_image(self) -> float:
-        """MSE of the mean image, over all runs."""
         return mean([run.baselines["mean_image"].mse for run in self.runs if "mean_image" in run.baselines])
 
 

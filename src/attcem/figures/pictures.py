@@ -15,13 +15,9 @@ from attcem.runs.numbers import small
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-ACROSS = 10
-"""Pictures in a row, at most."""
-LETTERS = 20
-"""Of a line of a row's name."""
-
-Row = tuple[str, np.ndarray]
-"""A row's name, and its pictures (n h w c)."""
+ACROSS = 10  # pictures in a row, at most
+LETTERS = 20  # of a line of a row's name
+Row = tuple[str, np.ndarray]  # a row's name, and its pictures (n h w c)
 
 
 def rows_of(drawn: Sequence[Drawn]) -> list[Row]:
@@ -40,13 +36,11 @@ def rows_of(drawn: Sequence[Drawn]) -> list[Row]:
         if not found:
             found.append(("original", original))
             last = [("mean image", run.gallery["mean_image"])] if "mean_image" in run.gallery else []
-        name = f"{wrapped(one.name, LETTERS)}\naccuracy {run.accuracy:.3f}"
-        found.append((name, rebuilt))
+        found.append((f"{wrapped(one.name, LETTERS)}\naccuracy {run.accuracy:.3f}", rebuilt))
     return found + last
 
 
 def pictures(group: Group) -> Figure | None:
-    """A row per defence, with the MSE of every picture under it and the accuracy beside its name."""
     rows = rows_of(group.drawn)
     if not rows:
         return None
@@ -60,18 +54,14 @@ def pictures(group: Group) -> Figure | None:
     for line, (name, shown) in enumerate(rows):
         for column, original in enumerate(originals):
             axes = grid[line][column]
-            axes.imshow(colours(shown[column]), interpolation="nearest")
+            colours = np.broadcast_to(shown[column], (*shown[column].shape[:2], 3))  # grey: three equal channels
+            axes.imshow(colours, interpolation="nearest")
             axes.set(xticks=[], yticks=[])
             axes.spines[:].set_visible(False)
             if line > 0:
                 axes.set_xlabel(small(error(shown[column], original)), fontsize=5.5, labelpad=1)
         grid[line][0].set_ylabel(name, rotation=0, ha="right", va="center", labelpad=4)
     return figure
-
-
-def colours(picture: np.ndarray) -> np.ndarray:
-    """Grey pictures as three equal channels."""
-    return np.repeat(picture, 3, axis=-1) if picture.shape[-1] == 1 else picture
 
 
 def error(picture: np.ndarray, original: np.ndarray) -> float:

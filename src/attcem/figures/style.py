@@ -5,22 +5,17 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-COLUMN, PAGE, TALLEST = 3.4, 7.0, 9.0
-"""Inches: one column, two columns, and the most that a page holds."""
-LETTER = 0.056
-"""Width of one letter of a legend in inches, about."""
-HANDLE = 8
-"""What a line of a legend needs beside its name, in letters."""
-LONGEST = 44
-"""Letters of the longest name that a legend shows."""
+COLUMN, PAGE, TALLEST = 3.4, 7.0, 9.0  # inches: one column, two columns, and the most that a page holds
+LETTER = 0.056  # width of one letter of a legend in inches, about
+HANDLE = 8  # what a line of a legend needs beside its name, in letters
+LONGEST = 44  # letters of the longest name that a legend shows
 
 STYLE: Any = {
     "font.family": "DejaVu Sans",
@@ -57,8 +52,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHES = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (4, 1, 1, 1)), (0, (7, 2)))
 
 
-@dataclass(frozen=True)
-class Look:
+class Look(NamedTuple):
     """How one defence is drawn in all figures."""
 
     color: str
@@ -67,12 +61,10 @@ class Look:
 
     @property
     def line(self) -> dict[str, Any]:
-        """As options of a line."""
         return {"color": self.color, "marker": self.marker, "linestyle": self.linestyle}
 
     @property
     def dot(self) -> dict[str, Any]:
-        """As options of points that nothing joins."""
         return self.line | {"linestyle": "none"}
 
 
@@ -106,7 +98,6 @@ def blank(width: float, height: float, **padding: Any) -> Figure:
 
 
 def encoded(figure: Figure, form: str) -> bytes:
-    """The file's bytes."""
     file = io.BytesIO()
     figure.savefig(file, format=form, metadata=METADATA[form])
     return file.getvalue()
@@ -120,19 +111,17 @@ def short(name: str, letters: int = LONGEST) -> str:
 
 
 def wrapped(name: str, letters: int) -> str:
-    """A name on up to three lines."""
     return fill(short(name, 3 * letters), letters)
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """One line of a legend: a name, and how it is drawn."""
 
     name: str
     style: dict[str, Any]
 
 
-def legend(figure: Figure, entries: Sequence[Entry]) -> None:
+def with_legend(figure: Figure, entries: Sequence[Entry]) -> Figure:
     """Every name once, below everything, in as many columns as fit."""
     from matplotlib.lines import Line2D
 
@@ -141,6 +130,7 @@ def legend(figure: Figure, entries: Sequence[Entry]) -> None:
     columns = int(width / (LETTER * (max(map(len, names)) + HANDLE)))
     handles = [Line2D([], [], **entry.style) for entry in entries]
     figure.legend(handles, names, loc="outside lower center", ncols=max(1, min(columns, len(names))))
+    return figure
 
 
 def plain_log(axis: Axis) -> None:

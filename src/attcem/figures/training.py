@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from attcem.figures.group import MOST, Drawn, Group
-from attcem.figures.style import PAGE, Entry, blank, legend, plain_log
+from attcem.figures.group import MOST, Group
+from attcem.figures.style import PAGE, Entry, blank, plain_log, with_legend
 from attcem.runs.numbers import is_number
 from attcem.types import Result
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 Row = Mapping[str, float]
@@ -30,7 +29,6 @@ class Panel(NamedTuple):
 
 
 def of_any_defence(figure: str) -> Callable[[Row], float | None]:
-    """The first defence's figure of this name."""
     return lambda row: next((value for name, value in row.items() if name.endswith(f"/{figure}")), None)
 
 
@@ -45,7 +43,6 @@ PANELS = (
 
 
 def training(group: Group) -> Figure | None:
-    """A panel per measure that some run recorded, a line per defence."""
     drawn = [one for one in group.drawn if any(run.history for run in one.runs)][:MOST]
     panels = [panel for panel in PANELS if any(len(measured(one.runs, panel)[0]) for one in drawn)]
     if not panels:
@@ -56,7 +53,12 @@ def training(group: Group) -> Figure | None:
     axes = list(figure.subplots(lines, columns, squeeze=False).flat)
     for panel, plot in zip(panels, axes, strict=False):
         for one in drawn:
-            curve(plot, one, panel)
+            epochs, values = measured(one.runs, panel)
+            if epochs:
+                few = max(1, len(epochs) // 6)
+                plot.plot(epochs, values.mean(0), markersize=3, markevery=few, **one.look.line)
+            if epochs and len(values) > 1:
+                plot.fill_between(epochs, values.min(0), values.max(0), color=one.look.color, alpha=0.2, linewidth=0)
         plot.set(xlabel="epoch", ylabel=panel.title, yscale="log" if panel.log else "linear")
         plot.xaxis.get_major_locator().set_params(integer=True)
         plot.set_ylim(panel.limits)
@@ -64,28 +66,15 @@ def training(group: Group) -> Figure | None:
             plain_log(plot.yaxis)
     for plot in axes[len(panels) :]:
         plot.set_axis_off()
-    legend(figure, [Entry(one.name, one.look.line) for one in drawn])
-    return figure
+    return with_legend(figure, [Entry(one.name, one.look.line) for one in drawn])
 
 
 def measured(runs: Sequence[Result], panel: Panel) -> tuple[list[float], np.ndarray]:
     """Epochs, and a line per seed over those that all seeds have; what a log axis cannot show is left out."""
     tables = []
     for run in runs:
-        values = {row.get("epoch", number + 1): panel.read(row) for number, row in enumerate(run.history)}
-        tables.append(
-            {epoch: value for epoch, value in values.items() if is_number(value) and (value > 0 or not panel.log)}
-        )
-    tables = [table for table in tables if table]
+        read = {row.get("epoch", number + 1): panel.read(row) for number, row in enumerate(run.history)}
+        table = {epoch: value for epoch, value in read.items() if is_number(value) and (value > 0 or not panel.log)}
+        tables += [table] if table else []
     epochs = sorted(set.intersection(*map(set, tables))) if tables else []
     return epochs, np.array([[table[epoch] for epoch in epochs] for table in tables], dtype=np.float64)
-
-
-def curve(plot: Axes, one: Drawn, panel: Panel) -> None:
-    """One defence in one panel."""
-    epochs, values = measured(one.runs, panel)
-    if not epochs:
-        return
-    plot.plot(epochs, values.mean(0), markersize=3, markevery=max(1, len(epochs) // 6), **one.look.line)
-    if len(values) > 1:
-        plot.fill_between(epochs, values.min(0), values.max(0), color=one.look.color, alpha=0.2, linewidth=0)

@@ -1,7 +1,6 @@
 """Scores: per image first, summaries after."""
 
-from attcem.metrics.alignment import aligned
 from attcem.metrics.evaluator import Evaluator
-from attcem.metrics.image import METRICS, Metric, reidentified
+from attcem.metrics.image import METRICS, Metric, aligned, reidentified
 
 __all__ = ["METRICS", "Evaluator", "Metric", "aligned", "reidentified"]

@@ -1,7 +1,5 @@
 """Coordinates in which features do not correlate, and groups in which they are alike."""
 
-from __future__ import annotations
-
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
@@ -9,8 +7,7 @@ from torch import Tensor
 from attcem.maths import moments, widen
 from attcem.maths.kmeans import kmeans, nearest
 
-CLUSTERS, PER_CLUSTER = 20, 50
-"""Clusters that are looked for where there are enough samples for each."""
+CLUSTERS, PER_CLUSTER = 20, 50  # clusters that are looked for where there are enough samples for each
 SKETCH = 128
 """Random projections that stand for a sample of more features while clustering: distances keep within a tenth."""
 AT_ONCE = 1024

@@ -10,15 +10,14 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from attcem.metrics.entropy import ROUNDING, Pictures, image_prior
+from attcem.metrics.entropy import ROUNDING, image_prior
 from attcem.metrics.fisher import fisher_bound
+from attcem.metrics.image import Pictures
 from attcem.metrics.rate_bounds import left_out, rate_bounds
 from attcem.types import Latent
 
-CANDIDATES = (100, 10_000, 1_000_000, 8_000_000_000)
-"""A class of pupils, a test set, a city, everyone."""
+CANDIDATES = (100, 10_000, 1_000_000, 8_000_000_000)  # a class of pupils, a test set, a city, everyone
 QUERIES = (1, 10)
-NO_NOISE = "no noise: no bound"
 ESTIMATE = "images taken for Gaussian in clusters: an attack that knows them better can go lower"
 
 
@@ -69,13 +68,10 @@ def fano_reidentification(
     rate_nats: float, candidates: Sequence[int] = CANDIDATES, queries: Sequence[int] = QUERIES
 ) -> dict[str, list[Any]]:
     """Columns of a table: how often an image can be found among N when its latent was sent k times, at most."""
-    rows = [(n, k, fano_success(k * rate_nats, n)) for n in candidates for k in queries]
-    return {
-        "candidates": [n for n, _, _ in rows],
-        "queries": [k for _, k, _ in rows],
-        "success": [p for _, _, p in rows],
-        "vacuous": [p >= 1 for _, _, p in rows],
-    }
+    pairs = [(n, k) for n in candidates for k in queries]
+    success = [fano_success(k * rate_nats, n) for n, k in pairs]
+    among, sent, vacuous = [n for n, _ in pairs], [k for _, k in pairs], [p >= 1 for p in success]
+    return {"candidates": among, "queries": sent, "success": success, "vacuous": vacuous}
 
 
 def bounds(
@@ -99,7 +95,7 @@ def bounds(
     """
     about = {"sigma": sigma, "gaussian_only": True, "not_counted": list(not_counted)}
     if not sigma > 0:
-        return about | {"rate": None, "why": NO_NOISE}
+        return about | {"rate": None, "why": "no noise: no bound"}
     rates = rate_bounds(latents, labels, classes, sigma, seed=seed)
     form = min(rates, key=lambda name: rates[name])
     rate, d = float(rates[form]), images[0].numel()

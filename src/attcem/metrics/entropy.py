@@ -1,7 +1,5 @@
 """How much there is to know about an image: its differential entropy, estimated from above."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -12,8 +10,7 @@ from torch import Tensor
 from attcem.maths import entropy
 from attcem.metrics.axes import along, clusters, principal_axes
 from attcem.metrics.gaussians import Mixture, fit_full, parts
-
-Pictures = Float[Tensor, "n c h w"]
+from attcem.metrics.image import Pictures
 
 ROUNDING = 1 / (math.sqrt(12) * 255)
 """Standard deviation of what rounding to 8 bits hides: images count as what they were before, or had no entropy."""
@@ -34,10 +31,8 @@ class Prior:
     order: Int64[Tensor, " d"]
     mean: Float[Tensor, "c h w"]
     mixture: Mixture
-    share: Float[Tensor, " k"]
-    """Of the images, how many belong to each Gaussian."""
-    entropy: Float[Tensor, "k d"]
-    """In nats, along each axis of each Gaussian, of the images that belong to it."""
+    share: Float[Tensor, " k"]  # of the images, how many belong to each Gaussian
+    entropy: Float[Tensor, "k d"]  # in nats, along each axis of each Gaussian, of the images that belong to it
 
     @property
     def total(self) -> float:
@@ -49,7 +44,6 @@ class Prior:
         return along(tiles(images, self.tile), self.axes)[:, self.order]
 
     def belongs(self, images: Pictures) -> Int64[Tensor, " n"]:
-        """Which Gaussian describes each image best."""
         return self.mixture.surprise(self.along(images - self.mean), ROUNDING).argmin(1)
 
     def turned(self, apart: Pictures, owner: Int64[Tensor, " n"]) -> Float[Tensor, "n d"]:
@@ -62,7 +56,6 @@ class Prior:
 
     @property
     def how(self) -> str:
-        """How the entropy was estimated."""
         cut = "whole images" if len(self.axes) == 1 else f"{len(self.axes)} tiles of {self.tile[0]}×{self.tile[1]}"
         kinds = f"{len(self.share)} Gaussians" if len(self.share) > 1 else "one Gaussian"
         return f"{cut} as {kinds}, judged on held-out images: an over-estimate"
@@ -79,9 +72,8 @@ def image_prior(images: Pictures, *, seed: int = 0) -> Prior:
     fitted, judged = along(rows[part.fit], axes), along(rows[part.judge], axes)
     order = fitted[found:].square().sum(0).argsort(descending=True)
     fitted, judged = fitted[:, order], judged[:, order]
-    mixtures = [
-        fit_full(fitted, group, groups, found, ROUNDING) for group, groups in ((together, 1), clusters(fitted, seed))
-    ]
+    grouped = ((together, 1), clusters(fitted, seed))
+    mixtures = (fit_full(fitted, group, groups, found, ROUNDING) for group, groups in grouped)
     mixture = min(mixtures, key=lambda mixture: mixture.nats(judged, ROUNDING).mean().item())
     return Prior(tile, axes, order, mean, mixture, *entropies(mixture, judged))
 
@@ -95,15 +87,9 @@ def entropies(mixture: Mixture, rows: Float[Tensor, "n d"]) -> tuple[Float[Tenso
     owner = mixture.surprise(rows, ROUNDING).argmin(1)
     ratio = torch.zeros_like(var[0])
     for k in range(len(var)):
-        ratio += ((mixture.deviations(rows[owner == k], k).square() + ROUNDING**2) / var[k]).sum(0)
+        ratio += ((mixture.turned(rows[owner == k] - mixture.mu[k], k).square() + ROUNDING**2) / var[k]).sum(0)
     share = owner.bincount(minlength=len(var)).to(var) / len(rows)
     return share, 0.5 * torch.log(2 * math.pi * math.e * var * ratio / len(rows))
-
-
-def image_entropy(images: Pictures, *, seed: int = 0) -> tuple[float, str]:
-    """An estimate of h(x) in nats, from above, and how it was made."""
-    prior = image_prior(images, seed=seed)
-    return prior.total, prior.how
 
 
 def tile_size(c: int, h: int, w: int) -> tuple[int, int]:
@@ -116,7 +102,6 @@ def tile_size(c: int, h: int, w: int) -> tuple[int, int]:
 
 
 def tiles(images: Pictures, tile: tuple[int, int]) -> Float[Tensor, "n t v"]:
-    """Images cut into tiles, each a row of numbers."""
     n, c, h, w = images.shape
     a, b = tile
     cut = images.reshape(n, c, h // a, a, w // b, b).permute(0, 2, 4, 1, 3, 5)

@@ -10,29 +10,19 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int64, UInt8
 from torch import Tensor, nn
 
+from attcem.metrics.image import PerImage, Pictures
 from attcem.progress import bar
 from attcem.types import Images
 from attcem.types.mapped import blocks
 
-Pictures = Float[Tensor, "n c h w"]
-PerImage = Float[Tensor, " n"]
-
-MEASURED = 4096 * 64**2
-"""Pixels that the channels' mean and spread are measured on, at most."""
-
-HELD_OUT = 0.1
-"""Share of the images that only the judge's own accuracy is measured on."""
+Example = tuple[Float[Tensor, "b c h w"], Int64[Tensor, " b"]]
+MEASURED = 4096 * 64**2  # pixels that the channels' mean and spread are measured on, at most
+HELD_OUT = 0.1  # share of the images that only the judge's own accuracy is measured on
 
 
-class Step(nn.Sequential):
-    """Convolution, batch norm, ReLU."""
-
-    def __init__(self, channels_in: int, channels_out: int, reach: int = 3, stride: int = 1) -> None:
-        super().__init__(
-            nn.Conv2d(channels_in, channels_out, reach, stride, reach // 2, bias=False),
-            nn.BatchNorm2d(channels_out),
-            nn.ReLU(inplace=True),
-        )
+def step(channels_in: int, channels_out: int, reach: int = 3, stride: int = 1) -> nn.Sequential:
+    convolution = nn.Conv2d(channels_in, channels_out, reach, stride, reach // 2, bias=False)
+    return nn.Sequential(convolution, nn.BatchNorm2d(channels_out), nn.ReLU(inplace=True))
 
 
 class Recogniser(nn.Module):
@@ -45,25 +35,18 @@ class Recogniser(nn.Module):
         super().__init__()
         self.register_buffer("mean", mean[:, None, None])
         self.register_buffer("std", std[:, None, None])
-        self.depths = nn.ModuleList(
-            [
-                nn.Sequential(Step(len(mean), 32, 5, stride=2), Step(32, 32)),
-                nn.Sequential(Step(32, 64, stride=2), Step(64, 64)),
-                Step(64, 128, stride=2),
-            ]
-        )
+        half = nn.Sequential(step(len(mean), 32, 5, stride=2), step(32, 32))
+        quarter = nn.Sequential(step(32, 64, stride=2), step(64, 64))
+        self.depths = nn.ModuleList([half, quarter, step(64, 128, stride=2)])
         self.head = nn.Linear(128, classes)
 
     def features(self, x: Float[Tensor, "b c h w"]) -> list[Float[Tensor, "b _ _ _"]]:
-        """What each depth sees."""
-        x, seen = (x - self.mean) / self.std, []
+        seen = [(x - self.mean) / self.std]
         for depth in self.depths:
-            x = depth(x)
-            seen.append(x)
-        return seen
+            seen.append(depth(seen[-1]))
+        return seen[1:]
 
     def forward(self, x: Float[Tensor, "b c h w"]) -> Float[Tensor, "b classes"]:
-        """Class logits."""
         return self.head(self.features(x)[-1].mean((2, 3)))
 
 
@@ -130,32 +113,22 @@ class Evaluator:
 
         In the spirit of LPIPS (Zhang et al. 2018) but with this network's features, not comparable with it.
         """
-        parts = zip(guess.clamp(0, 1).split(256), truth.split(256), strict=True)
-        apart = [self.feature_distance(a.to(self.device), b.to(self.device)) for a, b in parts]
-        return torch.cat(apart).to(truth.device)
-
-    def feature_distance(self, guess: Pictures, truth: Pictures) -> PerImage:
-        """The same for as many pictures as fit in memory."""
-        pairs = zip(self.network.features(guess), self.network.features(truth), strict=True)
-        apart = [(F.normalize(a) - F.normalize(b)).square().sum(1).mean((1, 2)) for a, b in pairs]
-        return torch.stack(apart).mean(0)
+        found = []
+        for some in zip(guess.clamp(0, 1).split(256), truth.split(256), strict=True):
+            pairs = zip(*(self.network.features(part.to(self.device)) for part in some), strict=True)
+            apart = [(F.normalize(a) - F.normalize(b)).square().sum(1).mean((1, 2)) for a, b in pairs]
+            found.append(torch.stack(apart).mean(0))
+        return torch.cat(found).to(truth.device)
 
 
 def fresh(images: Images, classes: int) -> Recogniser:
-    """An untrained network that knows the mean and spread of each channel."""
     _, height, width = images.shape
     some = images[: max(1, MEASURED // (height * width))].pixels()
     mean, std = some.mean((0, 2, 3)), some.std((0, 2, 3)).clamp_min(1e-3)
     return Recogniser(mean, std, classes).to(images.x.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
 
 
-def fit(
-    network: Recogniser,
-    examples: Iterator[tuple[Float[Tensor, "b c h w"], Int64[Tensor, " b"]]],
-    steps: int,
-    progress: bool,
-) -> None:
-    """One cycle of AdamW."""
+def fit(network: Recogniser, examples: Iterator[Example], steps: int, progress: bool) -> None:
     optimiser = torch.optim.AdamW(network.parameters(), lr=1e-2, weight_decay=0.05)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, max_lr=1e-2, total_steps=max(2, steps))
     with bar("independent judge", steps, unit="steps", shown=progress) as show:
@@ -168,9 +141,7 @@ def fit(
             show(done, loss=loss.item())
 
 
-def batches(
-    images: Images, batch: int, steps: int, generator: torch.Generator
-) -> Iterator[tuple[Float[Tensor, "b c h w"], Int64[Tensor, " b"]]]:
+def batches(images: Images, batch: int, steps: int, generator: torch.Generator) -> Iterator[Example]:
     """So many shuffled batches: shifted by up to an eighth, mirrored, and a third of them blurred as guesses are."""
     _, height, width = images.shape
     order = torch.empty(0, dtype=torch.long)
@@ -198,7 +169,6 @@ def moved(
 
 
 def blur(x: Float[Tensor, "b c h w"]) -> Float[Tensor, "b c h w"]:
-    """The mean of 3×3 pixels, twice."""
     for _ in range(2):
         x = F.avg_pool2d(x, 3, stride=1, padding=1, count_include_pad=False)
     return x

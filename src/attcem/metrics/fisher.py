@@ -1,7 +1,5 @@
 """How far the encoder's slope against the noise limits any attack: the van Trees inequality, for Gaussian images."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 
@@ -11,20 +9,16 @@ from torch import Tensor
 
 from attcem.maths import segment_count, segment_sum
 from attcem.maths.rate import noise_variance
-from attcem.metrics.entropy import ROUNDING, Pictures, Prior, image_prior
+from attcem.metrics.entropy import ROUNDING, Prior, image_prior
+from attcem.metrics.image import Pictures
 from attcem.types import Latent
 
 AT_ONCE = 64
+Encode = Callable[[Pictures], Latent]
 
 
 def fisher_bound(
-    encode: Callable[[Pictures], Latent],
-    images: Pictures,
-    sigma: float,
-    *,
-    prior: Prior | None = None,
-    probes: int = 4,
-    seed: int = 0,
+    encode: Encode, images: Pictures, sigma: float, *, prior: Prior | None = None, probes: int = 4, seed: int = 0
 ) -> dict[str, float]:
     """No attack's mean MSE per pixel is lower than (1/d) Σ_i 1/(F_ii + 1/σ_i²), were the images those of the prior.
 
@@ -60,12 +54,7 @@ def fisher_bound(
 
 
 def squared_slopes(
-    encode: Callable[[Pictures], Latent],
-    images: Pictures,
-    owner: Int64[Tensor, " n"],
-    prior: Prior,
-    probes: int,
-    seed: int,
+    encode: Encode, images: Pictures, owner: Int64[Tensor, " n"], prior: Prior, probes: int, seed: int
 ) -> Float[Tensor, "n d"]:
     """Of each image, an unbiased estimate of (JᵀJ)_ii along its Gaussian's axes.
 
@@ -80,13 +69,10 @@ def squared_slopes(
         total = []
         for probe in range(probes):
             signs = torch.randint(0, 2, z.shape, generator=generator).mul(2).sub(1).to(z)
-            total.append(prior.turned(pulled(z, x, signs, last=probe == probes - 1), own).square())
+            pulled = torch.zeros_like(x)
+            if z.requires_grad:  # else the encoder ignores the images
+                last = probe == probes - 1
+                (pulled,) = torch.autograd.grad(z, x, signs, retain_graph=not last, materialize_grads=True)
+            total.append(prior.turned(pulled, own).square())
         found.append(torch.stack(total).mean(0))
     return torch.cat(found)
-
-
-def pulled(z: Latent, x: Pictures, signs: Latent, *, last: bool) -> Pictures:
-    """Jᵀv of every image; nothing where the encoder ignores them."""
-    if not z.requires_grad:
-        return torch.zeros_like(x)
-    return torch.autograd.grad(z, x, signs, retain_graph=not last, materialize_grads=True)[0]

@@ -1,7 +1,5 @@
 """Gaussians that are fitted to some samples and judged on others, so that no figure flatters itself."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch
@@ -11,12 +9,9 @@ from torch import Tensor
 from attcem.maths import Moments, diagonal_rate, moments, widen
 from attcem.maths.rate import noise_variance
 
-FEWEST = 8
-"""Samples below which nothing can be fitted and judged apart."""
-PRIOR = 4.0
-"""A group's variances count this many samples of the average group: few samples look narrower than they are."""
-LEADING = 128
-"""Features, the widest ones, in which every group has a full covariance of its own."""
+FEWEST = 8  # samples below which nothing can be fitted and judged apart
+PRIOR = 4.0  # a group's variances count this many samples of the average group: few samples look narrower than they are
+LEADING = 128  # features, the widest ones, in which every group has a full covariance of its own
 STRENGTHS = (10.0, 30.0, 100.0, 300.0, 1000.0)
 """Of how many samples of the average group that covariance may count; the best of them is chosen."""
 AT_ONCE = 1024
@@ -32,12 +27,10 @@ class Parts:
 
     @property
     def fit(self) -> Int64[Tensor, " f"]:
-        """All that do not judge."""
         return torch.cat([self.axes, self.spread])
 
 
 def parts(n: int, seed: int) -> Parts:
-    """A seeded draw of the three parts."""
     if n < FEWEST:
         raise ValueError(f"bounds need at least {FEWEST} images to fit and judge on, and got {n}: give more")
     order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
@@ -53,12 +46,8 @@ class Mixture:
     var: Float[Tensor, "k d"]
     turn: Float[Tensor, "k q q"]
 
-    def deviations(self, rows: Float[Tensor, "n d"], k: int) -> Float[Tensor, "n d"]:
-        """How far samples lie from μ_k along the k-th Gaussian's axes."""
-        return self.turned(rows - self.mu[k], k)
-
     def turned(self, apart: Float[Tensor, "n d"], k: int) -> Float[Tensor, "n d"]:
-        """Differences along the k-th Gaussian's axes."""
+        """Along the k-th Gaussian's axes."""
         leading = self.turn.shape[1]
         return torch.cat([apart[:, :leading] @ self.turn[k], apart[:, leading:]], 1) if leading else apart
 
@@ -72,7 +61,7 @@ class Mixture:
         constant = diagonal_rate(self.var, sigma) + 0.5 * (noise * precision - 1).sum(1) - self.log_pi
         found = []
         for some in map(widen, rows.split(AT_ONCE)):
-            apart = [self.deviations(some, k).square() @ precision[k] for k in range(len(precision))]
+            apart = [self.turned(some - self.mu[k], k).square() @ precision[k] for k in range(len(precision))]
             found.append(constant + 0.5 * torch.stack(apart, 1))
         return torch.cat(found)
 

@@ -8,7 +8,6 @@ the bound has entropies: so a poor fit, on however few samples, loosens the boun
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import torch
 from jaxtyping import Float, Int64
@@ -18,8 +17,7 @@ from attcem.metrics.axes import along, clusters, principal_axes
 from attcem.metrics.gaussians import Mixture, Parts, fit, fit_full, parts
 from attcem.types import Latent
 
-WIDEST = 4096
-"""Dimensions of the largest covariance whose axes are computed: beyond, it would take minutes."""
+WIDEST = 4096  # dimensions of the largest covariance whose axes are computed: beyond, it would take minutes
 
 
 class Nats(float):
@@ -35,27 +33,7 @@ class Nats(float):
         return self
 
 
-Groups = tuple[Int64[Tensor, " n"], int]
-"""Each image's group, and how many groups there are."""
-
-
-def one(rows: Float[Tensor, "n d"], labels: Int64[Tensor, " n"], classes: int, seed: int) -> Groups:
-    """All images together."""
-    return torch.zeros_like(labels), 1
-
-
-def by_class(rows: Float[Tensor, "n d"], labels: Int64[Tensor, " n"], classes: int, seed: int) -> Groups:
-    """A group for each class."""
-    return labels, classes
-
-
-def learned(rows: Float[Tensor, "n d"], labels: Int64[Tensor, " n"], classes: int, seed: int) -> Groups:
-    """Clusters of the latents, whatever their class."""
-    return clusters(rows, seed)
-
-
-Fitted = tuple[Mixture, Float[Tensor, "j d"]]
-"""What was fitted, and the samples to judge it on."""
+Fitted = tuple[Mixture, Float[Tensor, "j d"]]  # what was fitted, and the samples to judge it on
 
 
 def diagonal(z: Latent, group: Int64[Tensor, " f"], groups: int, part: Parts, sigma: float) -> Fitted:
@@ -78,16 +56,7 @@ def gram(z: Latent, group: Int64[Tensor, " f"], groups: int, part: Parts, sigma:
     return fit_full(along(rows[part.fit], axes), group, groups, found, sigma), along(rows[part.judge], axes)
 
 
-ASSIGNMENTS: dict[str, Callable[[Float[Tensor, "n d"], Int64[Tensor, " n"], int, int], Groups]] = {
-    "one": one,
-    "class": by_class,
-    "learned": learned,
-}
-COVARIANCES: dict[str, Callable[[Latent, Int64[Tensor, " f"], int, Parts, float], Fitted]] = {
-    "diag": diagonal,
-    "channel": channel,
-    "gram": gram,
-}
+COVARIANCES = {"diag": diagonal, "channel": channel, "gram": gram}
 
 
 def left_out(latent: tuple[int, ...]) -> dict[str, str]:
@@ -117,9 +86,10 @@ def rate_bounds(
     part = parts(len(latents), seed)
     z = latents - latents[part.fit].mean(0)
     skipped = left_out(tuple(latents.shape[1:]))
+    own, rows = labels[part.fit], z[part.fit].flatten(1)
+    assignments = {"one": (torch.zeros_like(own), 1), "class": (own, classes), "learned": clusters(rows, seed)}
     found = {}
-    for assignment, divide in ASSIGNMENTS.items():
-        group, groups = divide(z[part.fit].flatten(1), labels[part.fit], classes, seed)
+    for assignment, (group, groups) in assignments.items():
         for covariance, describe in COVARIANCES.items():
             if covariance not in skipped:
                 mixture, judged = describe(z, group, groups, part, sigma)

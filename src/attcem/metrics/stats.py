@@ -6,19 +6,17 @@ Scores lie in a table, one row per seed and one column per image: the same image
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 PerSeed = Float[np.ndarray, "seeds images"]
-CHUNK = 500
-"""Bootstrap draws made at once."""
+CHUNK = 500  # bootstrap draws made at once
 
 
-@dataclass(frozen=True)
-class Difference:
+class Difference(NamedTuple):
     """A mean difference, the interval it lies in, and how easily it would come about by chance."""
 
     mean: float
@@ -42,18 +40,17 @@ def resampled_means(scores: PerSeed, *, draws: int = 10_000, seed: int = 0) -> F
 
     The seeds' means are first moved apart by `few_seeds`. One seed is kept as it is: then only images vary.
     """
-    return np.concatenate(list(_resampled(scores, draws, np.random.default_rng(seed))))
-
-
-def _resampled(scores: PerSeed, draws: int, rng: np.random.Generator) -> Iterator[Float[np.ndarray, " chunk"]]:
+    rng = np.random.default_rng(seed)
     seeds, images = scores.shape
     level = scores.mean(1, keepdims=True)
     widened = scores + (few_seeds(seeds) - 1) * (level - level.mean())
+    means = []
     for start in range(0, draws, CHUNK):
         size = min(CHUNK, draws - start)
         shares = rng.multinomial(seeds, np.full(seeds, 1 / seeds), size) / seeds
         chosen = rng.integers(images, size=(size, images))
-        yield np.take_along_axis(shares @ widened, chosen, 1).mean(1)
+        means.append(np.take_along_axis(shares @ widened, chosen, 1).mean(1))
+    return np.concatenate(means)
 
 
 def bootstrap_interval(
@@ -134,6 +131,5 @@ def area_under(x: Float[np.ndarray, " k"], y: Float[np.ndarray, " k"], low: floa
 def _merged(
     x: Float[np.ndarray, " k"], y: Float[np.ndarray, "k n"]
 ) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, "m n"]]:
-    """Points along x, those at the same place averaged."""
     places, where = np.unique(x, return_inverse=True)
     return places, np.stack([y[where == place].mean(0) for place in range(len(places))])

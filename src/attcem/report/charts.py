@@ -1,7 +1,5 @@
 """Charts as plain data for plotly.js: what is drawn, in which words, and the same numbers as a table."""
 
-from __future__ import annotations
-
 import html
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,8 +19,7 @@ class Grid:
 
     heading: Sequence[str]
     lines: Sequence[Sequence[str]]
-    words: int = 1
-    """How many of the first columns hold no numbers."""
+    words: int = 1  # how many of the first columns hold no numbers
 
 
 @dataclass(frozen=True)
@@ -59,11 +56,6 @@ def colour(place: int | None) -> str:
     return "@ink" if place is None else f"@c{place % COLOURS}"
 
 
-def symbol(place: int | None) -> str:
-    """A shape that tells what a colour alone might not."""
-    return "square" if place is None else SYMBOLS[(place + place // COLOURS) % len(SYMBOLS)]
-
-
 def coloured(settings: Sequence[Setting]) -> list[tuple[Setting, int | None]]:
     """Every setting with the place of its colour; no defence has none."""
     defended = [setting for setting in settings if not setting.undefended]
@@ -71,8 +63,8 @@ def coloured(settings: Sequence[Setting]) -> list[tuple[Setting, int | None]]:
 
 
 def points(name: str, xs: Sequence[Any], ys: Sequence[Any], place: int | None, **more: Any) -> Trace:
-    """A mark for each point, in the colour and shape of its place."""
-    marker = {"color": colour(place), "symbol": symbol(place)} | more.pop("marker", {})
+    symbol = "square" if place is None else SYMBOLS[(place + place // COLOURS) % len(SYMBOLS)]
+    marker = {"color": colour(place), "symbol": symbol} | more.pop("marker", {})
     trace = {"type": "scatter", "mode": "markers", "name": words(name), "x": list(xs), "y": list(ys)}
     return trace | {"marker": marker} | more
 
@@ -85,22 +77,20 @@ def curve(name: str, xs: Iterable[Any], ys: Iterable[Any], place: int | None, **
 
 
 def bars(name: str, xs: Sequence[Any], ys: Sequence[Any], place: int | None) -> Trace:
-    """A bar for each point."""
     return {"type": "bar", "name": words(name), "x": xs, "y": ys, "marker": {"color": colour(place)}}
 
 
 def axis(title: str, **more: Any) -> dict[str, Any]:
-    """An axis with its name."""
     return {"title": {"text": title}} | more
 
 
-def vertical_line(x: float) -> dict[str, Any]:
-    """A dotted line across the chart at x."""
-    line = {"type": "line", "x0": x, "x1": x, "yref": "paper", "y0": 0, "y1": 1}
-    return line | {"line": {"color": "@soft", "width": 1, "dash": "dot"}, "layer": "below"}
-
-
-def label_line(x: float, text: str) -> dict[str, Any]:
-    """Words that climb up the left of such a line."""
-    where = {"x": x, "y": 0, "yref": "paper", "xanchor": "right", "yanchor": "bottom", "textangle": -90}
-    return where | {"text": words(text), "showarrow": False, "font": {"size": 11, "color": "@soft"}}
+def labelled_lines(places: Mapping[str, float]) -> dict[str, Any]:
+    """Part of a layout: dotted lines across the chart at each x, and words that climb up the left of each."""
+    line = {"type": "line", "yref": "paper", "y0": 0, "y1": 1, "layer": "below"}
+    line |= {"line": {"color": "@soft", "width": 1, "dash": "dot"}}
+    label = {"y": 0, "yref": "paper", "xanchor": "right", "yanchor": "bottom", "textangle": -90, "showarrow": False}
+    label |= {"font": {"size": 11, "color": "@soft"}}
+    return {
+        "shapes": [line | {"x0": x, "x1": x} for x in places.values()],
+        "annotations": [label | {"x": x, "text": words(text)} for text, x in places.items()],
+    }

@@ -1,12 +1,10 @@
 """The gallery: the same test pictures down the rows, as they were and as the cloud rebuilt them under each defence."""
 
-from __future__ import annotations
-
 import base64
 import io
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from PIL import Image
@@ -18,17 +16,13 @@ from attcem.runs.numbers import MISSING, ratio, small
 from attcem.runs.settings import Place
 from attcem.types import Result
 
-COMFORTABLE, LARGEST = 84, 96
-"""Width in pixels at which a small picture is easy to see, and beyond which a large one shrinks."""
-ROOM = 2_200_000
-"""Characters of the page that pictures may take: rows, then columns, are left out beyond."""
-CELL = 200
-"""Characters of a cell besides its picture."""
+COMFORTABLE, LARGEST = 84, 96  # pixels of width at which a small picture is easy to see, and a large one shrinks
+ROOM = 2_200_000  # characters of the page that pictures may take: rows, then columns, are left out beyond
+CELL = 200  # characters of a cell besides its picture
 ROWS_AT_LEAST, ROWS_AT_MOST = 9, 48
 
 
-@dataclass(frozen=True)
-class Picture:
+class Picture(NamedTuple):
     """One cell: a picture as a data address, what it shows in words, its scores, and the MSE to sort by."""
 
     source: str
@@ -38,8 +32,7 @@ class Picture:
     leak: float = 0.0
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """One test picture: its class, why it is shown, the original, then a cell per column."""
 
     number: int
@@ -49,8 +42,7 @@ class Row:
     cells: list[Picture]
 
 
-@dataclass(frozen=True)
-class Shown:
+class Shown(NamedTuple):
     """One column: a run, and of each attacked image the closest reconstruction with its attack."""
 
     setting: Setting
@@ -58,13 +50,11 @@ class Shown:
     best: Mapping[int, tuple[str, np.ndarray]]
 
 
-@dataclass(frozen=True)
-class Gallery:
+class Gallery(NamedTuple):
     """Runs that show the same test pictures; the last column is the mean image."""
 
     place: Place
-    columns: list[tuple[str, str, str]]
-    """Title, remark and address of its configuration on the page."""
+    columns: list[tuple[str, str, str]]  # title, remark and address of its configuration on the page
     rows: list[Row]
     width: int
     pictures: int
@@ -72,7 +62,6 @@ class Gallery:
 
     @property
     def labels(self) -> list[str]:
-        """The classes there are to pick from."""
         return sorted({row.label for row in self.rows})
 
 
@@ -88,7 +77,6 @@ def data_address(picture: np.ndarray) -> str:
 
 
 def png_address(content: bytes) -> str:
-    """A PNG inside an address."""
     return "data:image/png;base64," + base64.b64encode(content).decode()
 
 
@@ -116,11 +104,8 @@ def galleries(settings: Sequence[Setting], anchors: Mapping[int, str]) -> list[G
 
 def _gallery(members: list[Shown], room: int, anchors: Mapping[int, str]) -> Gallery:
     first = members[0].run
-    some = [
-        *first.gallery["original"][:3],
-        *(picture for each in members for _, picture in list(each.best.values())[:3]),
-    ]
-    size = max(len(data_address(picture)) for picture in some) + CELL
+    some = [picture for each in members for _, picture in list(each.best.values())[:3]]
+    size = max(len(data_address(picture)) for picture in (*first.gallery["original"][:3], *some)) + CELL
     fitting = max(1, min(len(members), room // (size * ROWS_AT_LEAST) - 2))
     shown, left = members[:fitting], members[fitting:]
     rows = max(ROWS_AT_LEAST, min(ROWS_AT_MOST, room // (size * (fitting + 2))))
@@ -130,24 +115,22 @@ def _gallery(members: list[Shown], room: int, anchors: Mapping[int, str]) -> Gal
         (each.setting.name, f"seed {each.run.seed}" if each.setting.seeds > 1 else "", anchors.get(id(each.run), ""))
         for each in shown
     ]
-    return Gallery(
-        members[0].setting.place,
-        columns + ([("mean image", "no latent needed", "")] if "mean_image" in first.gallery else []),
-        [_row(number, why, shown) for number, why in choose(common, labelled(first), judges, rows).items()],
-        comfortable_width(first.gallery["original"].shape[2]),
-        len(common),
-        [each.setting.name for each in left],
-    )
+    if "mean_image" in first.gallery:
+        columns.append(("mean image", "no latent needed", ""))
+    chosen = [_row(number, why, shown) for number, why in choose(common, labelled(first), judges, rows).items()]
+    width, left_out = comfortable_width(first.gallery["original"].shape[2]), [each.setting.name for each in left]
+    return Gallery(members[0].setting.place, columns, chosen, width, len(common), left_out)
 
 
 def _row(number: int, why: str, members: Sequence[Shown]) -> Row:
     first = members[0].run
     label = labelled(first).get(number, MISSING)
     what = f"picture {number + 1}, {label}"
-    cells = []
-    for each in members:
-        attack, picture = each.best[number]
-        cells.append(_picture(each.run, attack, number, picture, f"{each.setting.name}, rebuilt by {attack}: {what}"))
+    rebuilt = ((each, *each.best[number]) for each in members)
+    cells = [
+        _picture(each.run, attack, number, picture, f"{each.setting.name}, rebuilt by {attack}: {what}")
+        for each, attack, picture in rebuilt
+    ]
     if "mean_image" in first.gallery:
         average = first.gallery["mean_image"][0]
         cells.append(_picture(first, "mean_image", number, average, f"{BASELINES['mean_image']}: {what}"))
@@ -164,7 +147,6 @@ def _picture(run: Result, name: str, number: int, picture: np.ndarray, alt: str)
 
 
 def strips(run: Result) -> list[tuple[str, list[Picture]]]:
-    """The first pictures of every attack, one row each, under their originals."""
     rows = [name for name in ("original", *run.attacks, *BASELINES) if name in run.gallery]
     few = min((len(run.gallery[name]) for name in rows), default=0)
     places = places_of(run)[:few]

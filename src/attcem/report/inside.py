@@ -1,11 +1,9 @@
 """Inside the surrogate: gates and slots over the epochs, and the pictures that `attcem explain` made."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from PIL import Image
@@ -17,35 +15,18 @@ from attcem.runs.numbers import ratio
 from attcem.runs.settings import Place
 from attcem.types import Explanation, Result
 
-ROOM = 1_600_000
-"""Characters of the page that pictures of explanations may take."""
-QUOTED = 8
-"""So many epochs, from the first to the last, are quoted in numbers."""
+ROOM = 1_600_000  # characters of the page that pictures of explanations may take
+QUOTED = 8  # so many epochs, from the first to the last, are quoted in numbers
+PAGE_DENSITY = 96  # dots per inch of a page at its own size
 
 
-PAGE_DENSITY = 96
-"""Dots per inch of a page at its own size."""
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One picture with its words; its size is in pixels of the page."""
-
-    title: str
-    caption: str
-    source: str
-    width: int
-    height: int
-
-
-@dataclass(frozen=True)
-class Inside:
+class Inside(NamedTuple):
     """What is known of one run's defence."""
 
     name: str
     place: Place
     charts: list[Chart]
-    figures: list[Figure]
+    figures: list[tuple[Explanation, str, int, int]]  # each with its address, width and height in pixels of the page
     left_out: bool
 
 
@@ -56,7 +37,7 @@ def views(settings: Sequence[Setting]) -> list[Inside]:
         for run in setting.runs:
             charts = histograms(run) if run is setting.runs[0] else []
             figures = [figure(explanation) for explanation in run.explanations]
-            size = sum(len(each.source) for each in figures)
+            size = sum(len(address) for _, address, _, _ in figures)
             fits = size <= room
             room -= size if fits else 0
             if charts or figures:
@@ -64,25 +45,24 @@ def views(settings: Sequence[Setting]) -> list[Inside]:
     return found
 
 
-def figure(explanation: Explanation) -> Figure:
-    """A picture inside an address, as large as its resolution says it was meant."""
+def figure(explanation: Explanation) -> tuple[Explanation, str, int, int]:
+    """Its picture inside an address, as large as its resolution says it was meant."""
     with Image.open(io.BytesIO(explanation.png), formats=["PNG"]) as picture:
         scale = PAGE_DENSITY / (picture.info.get("dpi", (0, 0))[0] or PAGE_DENSITY)
         width, height = (round(length * scale) for length in picture.size)
-    return Figure(explanation.title, explanation.caption, png_address(explanation.png), width, height)
+    return explanation, png_address(explanation.png), width, height
 
 
 def histograms(run: Result) -> list[Chart]:
     """How gates and slots were spread in every epoch; a single slot is all there is."""
-    charts = []
-    for name, values in run.diagnostics.items():
-        if values.ndim == 2 and values.shape[1] > 1 and len(values) and np.isfinite(values).any():
-            charts.append(_heat(name.rpartition("/")[2], values))
-    return charts
+    return [
+        _heat(name.rpartition("/")[2], values)
+        for name, values in run.diagnostics.items()
+        if values.ndim == 2 and values.shape[1] > 1 and np.isfinite(values).any()
+    ]
 
 
 def _heat(name: str, values: np.ndarray) -> Chart:
-    """Epochs across, bins or slots up."""
     bins = values.shape[1]
     rows: list[float] = [i + 1 for i in range(bins)]
     hover, yaxis = "epoch %{x}, slot %{y}: %{z:.1%}", axis("", dtick=max(1, bins // 8))
@@ -97,18 +77,11 @@ def _heat(name: str, values: np.ndarray) -> Chart:
         title = "Slot usage over training"
         note = "The share of images that each slot holds. One bright row is a collapse."
     epochs = list(range(1, len(values) + 1))
-    trace = {
-        "type": "heatmap",
-        "x": epochs,
-        "y": rows,
-        "z": np.round(values.T, 3).tolist(),
-        "colorscale": "@heat",
-        "zmin": 0,
-        "hovertemplate": hover + "<extra></extra>",
-        "colorbar": {"tickformat": ".0%", "thickness": 10, "len": 1},
-    }
+    trace = {"type": "heatmap", "x": epochs, "y": rows, "z": np.round(values.T, 3).tolist(), "zmin": 0}
+    trace |= {"colorscale": "@heat", "colorbar": {"tickformat": ".0%", "thickness": 10, "len": 1}}
+    trace |= {"hovertemplate": hover + "<extra></extra>"}
     few = np.unique(np.linspace(0, len(values) - 1, QUOTED).round().astype(int))
-    lines = [[str(epochs[at]), *(ratio(float(value)) for value in values[at])] for at in few]
+    lines = [[str(at + 1), *(ratio(float(value)) for value in values[at])] for at in few]
     heading = ["epoch", *(f"{row:.2f}" if gate else str(row) for row in rows)]
     drawing = Drawing([trace], {"xaxis": axis("epoch"), "yaxis": yaxis, "hovermode": "closest"})
     return Chart(title, note, {name: drawing}, Grid(heading, lines), 240)

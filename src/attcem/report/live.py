@@ -1,28 +1,24 @@
 """The same page, served on this machine while runs go on: it reloads when a result is new."""
 
-from __future__ import annotations
-
 import errno
 import json
 import socket
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 from attcem.report.page import render
-from attcem.report.watch import Watch
-from attcem.types import Result
+from attcem.report.watch import Render, Watch
 
 ADDRESS = "127.0.0.1"
 NO_RESULT = (
     '<!doctype html><html lang="en"><meta charset="utf-8"><title>attcem</title><body><p>No result yet.</body></html>'
 )
-MOST = 32
-"""Callers at a time; one more, and the one that has been there longest is sent away."""
-SNIPPET = Path(__file__).with_name("templates") / "live.html"
+MOST = 32  # callers at a time; one more, and the one that has been there longest is sent away
+SNIPPET = Path(__file__).with_name("templates") / "live.html"  # what keeps a page fresh, for its very end
 
 
 class Server(ThreadingHTTPServer):
@@ -30,9 +26,7 @@ class Server(ThreadingHTTPServer):
 
     request_queue_size = MOST
 
-    def __init__(
-        self, folders: Iterable[str | Path], port: int, draw: Callable[[Sequence[Result]], str] = render
-    ) -> None:
+    def __init__(self, folders: Iterable[str | Path], port: int, draw: Render = render) -> None:
         self.watch = Watch(folders, draw)
         self.callers: list[socket.socket] = []
         try:
@@ -47,16 +41,9 @@ class Server(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """Where to look."""
         return f"http://{ADDRESS}:{self.server_port}/"
 
-    @property
-    def names(self) -> set[str]:
-        """What a browser on this machine calls the server; another name is another site's doing."""
-        return {f"{host}:{self.server_port}" for host in (ADDRESS, "localhost")}
-
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Make room for a caller, then answer."""
         self.callers.append(request)
         while len(self.callers) > MOST:
             with suppress(OSError, IndexError):  # it may be leaving by itself
@@ -64,7 +51,6 @@ class Server(ThreadingHTTPServer):
         super().process_request(request, client_address)
 
     def shutdown_request(self, request: Any) -> None:
-        """Let a caller go."""
         with suppress(ValueError):
             self.callers.remove(request)
         super().shutdown_request(request)
@@ -79,22 +65,22 @@ class Handler(BaseHTTPRequestHandler):
     """Two answers: the page, and what to tell an open one."""
 
     server: Server
-    timeout = 10.0
-    """Seconds that a caller may be silent."""
+    timeout = 10.0  # seconds that a caller may be silent
 
     def do_GET(self) -> None:
         """`/` is the page, `/version` says whether it is still the newest, and how far other runs are."""
-        if self.headers.get("Host") not in self.server.names:
+        names = {f"{host}:{self.server.server_port}" for host in (ADDRESS, "localhost")}
+        if self.headers.get("Host") not in names:  # no name of this machine: another site's doing
             return self.answer(403, "text/plain", f"this page is served at {self.server.url} only")
         if self.path not in ("/", "/version"):
             return self.answer(404, "text/plain", f"nothing here: the page is at {self.server.url}")
         version, page, lines = self.server.watch.look()
         if self.path == "/version":
             return self.answer(200, "application/json", json.dumps({"version": version, "lines": lines}))
-        return self.answer(200, "text/html", with_banner(page or NO_RESULT, version))
+        before, end, after = (page or NO_RESULT).rpartition("</body>")
+        return self.answer(200, "text/html", before + SNIPPET.read_text().replace("VERSION", version) + end + after)
 
     def answer(self, status: int, kind: str, text: str) -> None:
-        """Send a whole answer that nobody keeps."""
         content = text.encode()
         self.send_response(status)
         self.send_header("Content-Type", f"{kind}; charset=utf-8")
@@ -107,14 +93,7 @@ class Handler(BaseHTTPRequestHandler):
         """Silence: polls are no news."""
 
 
-def with_banner(page: str, version: str) -> str:
-    """The page with what keeps it fresh, at its very end."""
-    before, end, after = page.rpartition("</body>")
-    return before + SNIPPET.read_text().replace("VERSION", version) + end + after
-
-
-def live(folders: Iterable[str | Path], port: int, draw: Callable[[Sequence[Result]], str] = render) -> None:
-    """Serve the report of these folders until interrupted."""
+def live(folders: Iterable[str | Path], port: int, draw: Render = render) -> None:
     with Server(folders, port, draw) as server:
         print(f"open {server.url}   (Ctrl-C ends)", flush=True)
         try:

@@ -1,7 +1,5 @@
 """Put the page together: one self-contained HTML file."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -25,17 +23,6 @@ from attcem.types import Result, Table
 HERE = Path(__file__).parent
 LIBRARY = HERE / "vendor" / "plotly-cartesian.min.js"
 """plotly.js 4.1.1, the partial bundle with charts on two axes, as published (MIT, its licence beside it)."""
-OPEN = 6
-"""Beyond so many judgements the rest is folded away."""
-STRIPS = 8
-"""Up to so many runs show the pictures of every attack."""
-
-ATTACKER_KNOWS = {
-    "black_box": "Neither the device to query nor the encoder’s weights.",
-    "query": "Also the device as a black box to query with any image; not the encoder’s weights.",
-    "white_box": "Also the device to query with any image, its encoder’s weights and gradients, and its release.",
-}
-"""Threat model → what it adds to public images, released latents and the cloud half."""
 
 
 def write_report(results: Sequence[Result], path: str | Path, comparisons: Sequence[Table] = ()) -> Path:
@@ -47,12 +34,9 @@ def write_report(results: Sequence[Result], path: str | Path, comparisons: Seque
 
 def render(results: Sequence[Result], comparisons: Sequence[Table] = ()) -> str:
     """The page as text; the runs of a comparison's lines are places in `results`."""
+    templates = FileSystemLoader(HERE / "templates")
     house = Environment(
-        loader=FileSystemLoader(HERE / "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+        loader=templates, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     drawn: list[Chart] = []
 
@@ -62,31 +46,23 @@ def render(results: Sequence[Result], comparisons: Sequence[Table] = ()) -> str:
         return len(drawn) - 1
 
     house.filters |= {"as_yaml": as_yaml, "placed": placed}
+    as_json = partial(json.dumps, separators=(",", ":"), allow_nan=False)
     house.globals |= {
-        "chart_data": lambda: as_script([chart.data() for chart in drawn]),
+        "chart_data": lambda: htmlsafe_json_dumps([chart.data() for chart in drawn], dumps=as_json),
         "library": lambda: Markup(LIBRARY.read_text()),
     }
     return house.get_template("page.html").render(**contents(results, comparisons))
 
 
-def as_script(data: Any) -> Markup:
-    """JSON that cannot end the element it stands in: <, >, & and quotes are written as escapes."""
-    return htmlsafe_json_dumps(data, dumps=partial(json.dumps, separators=(",", ":"), allow_nan=False))
-
-
 def contents(results: Sequence[Result], comparisons: Sequence[Table]) -> dict[str, Any]:
-    """Everything the template shows."""
     results = with_twins(results)
     settings = settings_of(results)
     anchors = {id(run): f"run-{place + 1}" for place, run in enumerate(results)}
-    runs = [(setting, run, anchors[id(run)]) for setting in settings for run in setting.runs]
     members = places(settings)
     return {
-        "runs": len(results),
+        "runs": [(setting, run, anchors[id(run)]) for setting in settings for run in setting.runs],
         "flag_line": verdict.flag_line(results),
-        "flags": [(setting.label(run), run.flags, anchor) for setting, run, anchor in runs if run.flags],
-        "knew": {run.threat: ATTACKER_KNOWS[run.threat] for run in results if run.threat in ATTACKER_KNOWS},
-        "open": OPEN,
+        "threats": list(dict.fromkeys(run.threat for run in results)),
         "verdicts": [(found, tradeoff(members[found.place])) for found in verdict.verdicts(settings)],
         "galleries": gallery.galleries(settings, anchors),
         "comparisons": comparisons,
@@ -97,14 +73,10 @@ def contents(results: Sequence[Result], comparisons: Sequence[Table]) -> dict[st
         "insides": inside.views(settings),
         "promised": [(place, promises.tables(inner)) for place, inner in members.items()],
         "metrics": list(tables.METRICS),
-        "attack_tables": [
-            (setting, run, anchor, tables.attack_table(run), gallery.strips(run) if len(runs) <= STRIPS else [])
-            for setting, run, anchor in runs
-        ],
-        "client_tables": [
-            (setting.label(run), setting.place, tables.client_table(run)) for setting, run, _ in runs if run.clients
-        ],
-        "details": [(setting.label(run), setting.place, anchor, facts(run)) for setting, run, anchor in runs],
+        "attack_table": tables.attack_table,
+        "client_table": tables.client_table,
+        "strips": gallery.strips,
+        "facts": facts,
     }
 
 

@@ -1,7 +1,5 @@
 """Bounds beside measurements, probes beside chance, and what a defence costs, as tables."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -13,15 +11,14 @@ from attcem.runs.twins import most_alike
 
 
 def tables(settings: Sequence[Setting]) -> dict[str, Grid | None]:
-    """Those of one place, by name; None where there is nothing to show."""
     return {"bounds": bounds_table(settings), "probes": probes_table(settings), "cost": cost_table(settings)}
 
 
-def _fano(bounds: Mapping[str, Any], candidates: int = 10_000) -> float | None:
-    """Re-identification once among so many: the most that anyone can reach."""
+def _fano(bounds: Mapping[str, Any]) -> float | None:
+    """Re-identification once among 10 000: the most that anyone can reach."""
     table = bounds.get("fano", {})
     rows = zip(table.get("candidates", []), table.get("queries", []), table.get("success", []), strict=False)
-    return next((p for n, k, p in rows if (n, k) == (candidates, 1)), None)
+    return next((p for n, k, p in rows if (n, k) == (10_000, 1)), None)
 
 
 BOUNDS: Mapping[str, tuple[Callable[[Mapping[str, Any]], Any], Show]] = {
@@ -33,7 +30,6 @@ BOUNDS: Mapping[str, tuple[Callable[[Mapping[str, Any]], Any], Show]] = {
 
 
 def bounds_table(settings: Sequence[Setting]) -> Grid | None:
-    """What the attacks reached and what theory says of any attack; nothing where nobody asked theory."""
     lines = []
     for setting in settings:
         found = [run.bounds for run in setting.runs]
@@ -46,7 +42,6 @@ def bounds_table(settings: Sequence[Setting]) -> Grid | None:
 
 
 def probes_table(settings: Sequence[Setting]) -> Grid | None:
-    """What else the latents tell, beside a guess."""
     lines = [
         [setting.name, probe, metric, ratio(found.get("mean")), ratio(found.get("chance"))]
         for setting in settings

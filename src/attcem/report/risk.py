@@ -1,9 +1,8 @@
 """Whom the leak hits and when it grows: by picture, by class, by repeated sends, by the attacker's data, by stage."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,20 +14,16 @@ from attcem.runs.leak import worst_per_image
 from attcem.runs.numbers import amount, is_number, mean
 from attcem.types import Result
 
-SHOWN = ("mse", "ssim")
 QUANTILES = np.linspace(0, 100, 51)
-QUOTED = (1, 5, 25, 50, 75, 95, 99)
-"""Percentiles that stand in the table."""
-VISIBLE = 8
-"""More curves than this wait in the legend to be asked for."""
+QUOTED = (1, 5, 25, 50, 75, 95, 99)  # percentiles that stand in the table
+VISIBLE = 8  # more curves than this wait in the legend to be asked for
 STAGES = {"before_bottleneck": "before the bottleneck", "clean": "clean latent", "released": "released"}
 
-Draw = Callable[[Setting, int | None, str], tuple[Trace, list[float]] | None]
-"""A setting, the place of its colour and a metric → what is drawn, and the numbers behind it."""
+Drawn = tuple[Trace, list[float]] | None
+"""What is drawn of a setting, and the numbers behind it; nothing where it was not measured."""
 
 
 def charts(settings: Sequence[Setting]) -> list[Chart]:
-    """Those of one place that can be drawn."""
     drawn = (
         by_picture(settings),
         by_class(settings),
@@ -42,40 +37,40 @@ def charts(settings: Sequence[Setting]) -> list[Chart]:
 
 
 def _draw(
-    settings: Sequence[Setting], metrics: Sequence[str], draw: Draw, layout: Callable[[str], dict[str, Any]]
-) -> tuple[dict[str, Drawing], list[list[str]]]:
-    """A drawing per metric that some setting has, and the lines of the table behind them."""
-    drawings, lines = {}, []
-    for metric in metrics:
+    settings: Sequence[Setting],
+    draw: Callable[[Setting, int | None, str], Drawn],
+    steps: Iterable[str],
+    layout: dict[str, Any],
+    metrics: Sequence[str] = ("mse", "ssim"),
+    leak: tuple[str, str] = ("yaxis", ""),
+) -> tuple[dict[str, Drawing], Grid]:
+    """A drawing per metric that some setting has, and the table behind them; `leak` is the metric's axis and title."""
+    drawings, lines, several = {}, [], len(metrics) > 1
+    for metric, name in ((metric, metric.upper()) for metric in metrics):
         traces: list[Trace] = []
         for setting, place in coloured(settings):
             if drawn := draw(setting, place, metric):
                 hidden = {"visible": "legendonly"} if len(traces) >= VISIBLE else {}
                 traces.append(drawn[0] | hidden)
-                lines.append([setting.name, metric.upper(), *map(METRICS[metric], drawn[1])])
+                lines.append([setting.name, *[name] * several, *map(METRICS[metric], drawn[1])])
         if traces:
-            drawings[metric.upper()] = Drawing(traces, layout(metric.upper()))
-    return drawings, lines
+            drawings[name] = Drawing(traces, layout | {leak[0]: axis(leak[1] + name, rangemode="tozero")})
+    return drawings, Grid(["setting", *["metric"] * several, *steps], lines, 1 + several)
 
 
 def by_picture(settings: Sequence[Setting]) -> Chart | None:
     """The worst case of every attacked picture, from the one that leaks most to the one that leaks least."""
 
-    def draw(setting: Setting, place: int | None, metric: str) -> tuple[Trace, list[float]] | None:
+    def draw(setting: Setting, place: int | None, metric: str) -> Drawn:
         xs, ys = _quantiles(setting.runs[0], metric)
         if not len(xs):
             return None
         return curve(setting.name, xs, ys, place, mode="lines"), np.interp(QUOTED, xs, ys).tolist()
 
     across = axis("share of pictures, most leaking first", ticksuffix=" %", range=[0, 100])
-    drawings, lines = _draw(settings, SHOWN, draw, lambda name: {"xaxis": across, "yaxis": _from_zero(name)})
+    drawings, table = _draw(settings, draw, [f"{quantile} %" for quantile in QUOTED], {"xaxis": across})
     note = "A good mean can hide a few pictures that leak entirely: they stand at the left end."
-    table = Grid(["setting", "metric", *(f"{quantile} %" for quantile in QUOTED)], lines, 2)
     return Chart("Picture by picture", note, drawings, table) if drawings else None
-
-
-def _from_zero(title: str) -> dict[str, Any]:
-    return axis(title, rangemode="tozero")
 
 
 def _quantiles(run: Result, metric: str) -> tuple[np.ndarray, np.ndarray]:
@@ -92,25 +87,18 @@ def _quantiles(run: Result, metric: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def by_class(settings: Sequence[Setting]) -> Chart | None:
-    """The worst case of every class."""
     classes = list(dict.fromkeys(name for setting in settings for run in setting.runs for name in run.per_class))
 
-    def draw(setting: Setting, place: int | None, metric: str) -> tuple[Trace, list[float]] | None:
+    def draw(setting: Setting, place: int | None, metric: str) -> Drawn:
         means = [mean([run.per_class.get(name, {}).get(metric, np.nan) for run in setting.runs]) for name in classes]
         look = {"marker": {"size": 9, "opacity": 0.85}}
         return (points(setting.name, means, labels, place, **look), means) if any(map(is_number, means)) else None
 
     labels = [words(name) for name in classes]
-    down = {"type": "category", "autorange": "reversed", "automargin": True}
-    drawings, lines = _draw(
-        settings,
-        SHOWN,
-        draw,
-        lambda name: {"xaxis": _from_zero(f"worst-case {name}"), "yaxis": down, "hovermode": "closest"},
-    )
+    layout = {"yaxis": {"type": "category", "autorange": "reversed", "automargin": True}, "hovermode": "closest"}
+    drawings, table = _draw(settings, draw, classes, layout, leak=("xaxis", "worst-case "))
     note = "The mean worst case of each class: a defence is as good as on the class it protects least."
     height = max(320, 100 + 22 * min(len(classes), 40))
-    table = Grid(["setting", "metric", *classes], lines, 2)
     return Chart("Class by class", note, drawings, table, height) if drawings else None
 
 
@@ -118,35 +106,24 @@ def by_option(settings: Sequence[Setting], option: str, title: str, asked: str, 
     """MSE of one decoder against something that the attacker may have more of."""
     steps = sorted({step for setting in settings for step in setting.runs[0].curves.get(option, {})}, key=amount)
     across = axis(asked, type="category", categoryorder="array", categoryarray=steps)
-    layout = {"xaxis": across, "yaxis": _from_zero("MSE")}
-    return _along(settings, option, dict(zip(steps, steps, strict=True)), curve, (title, note), layout)
+    draw = partial(_at_each_step, option=option, steps=dict(zip(steps, steps, strict=True)), trace=curve)
+    drawings, table = _draw(settings, draw, steps, {"xaxis": across}, ["mse"])
+    return Chart(title, note, drawings, table) if drawings else None
 
 
 def by_stage(settings: Sequence[Setting]) -> Chart | None:
-    """One decoder before the bottleneck, after it, and on what is released."""
     known = {stage for setting in settings for stage in setting.runs[0].curves.get("stages", {})}
     steps = {stage: text for stage, text in STAGES.items() if stage in known}
+    draw = partial(_at_each_step, option="stages", steps=steps, trace=bars)
+    drawings, table = _draw(settings, draw, steps.values(), {"barmode": "group"}, ["mse"])
     note = "The same decoder at every stage; only what is released leaves the device."
-    layout = {"yaxis": axis("MSE"), "barmode": "group"}
-    return _along(settings, "stages", steps, bars, ("Where the protection comes from", note), layout)
+    return Chart("Where the protection comes from", note, drawings, table) if drawings else None
 
 
-def _along(
-    settings: Sequence[Setting],
-    option: str,
-    steps: Mapping[str, str],
-    trace: Callable[[str, list[str], list[float], int | None], Trace],
-    title_and_note: tuple[str, str],
-    layout: dict[str, Any],
-) -> Chart | None:
-    """The mean MSE of every setting at each step; nothing where no setting has any."""
-
-    def draw(setting: Setting, place: int | None, metric: str) -> tuple[Trace, list[float]] | None:
-        if not setting.runs[0].curves.get(option):
-            return None
-        means = [mean([run.curves.get(option, {}).get(step, np.nan) for run in setting.runs]) for step in steps]
-        return trace(setting.name, list(steps.values()), means, place), means
-
-    drawings, lines = _draw(settings, ["mse"], draw, lambda _: layout)
-    table = Grid(["setting", *steps.values()], [[name, *cells] for name, _, *cells in lines])
-    return Chart(*title_and_note, drawings, table) if drawings else None
+def _at_each_step(
+    setting: Setting, place: int | None, metric: str, option: str, steps: Mapping[str, str], trace: Callable[..., Trace]
+) -> Drawn:
+    if not setting.runs[0].curves.get(option):
+        return None
+    means = [mean([run.curves.get(option, {}).get(step, np.nan) for run in setting.runs]) for step in steps]
+    return trace(setting.name, list(steps.values()), means, place), means

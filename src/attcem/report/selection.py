@@ -1,7 +1,5 @@
 """Which pictures a gallery shows: by how much they leak, never by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -9,8 +7,7 @@ import numpy as np
 from attcem.runs.leak import per_attack, worst_per_image
 from attcem.types import Result
 
-ENDS = 3
-"""So many pictures from either end, and from the middle."""
+ENDS = 3  # so many pictures from either end, and from the middle
 
 
 def places_of(run: Result) -> list[int]:
@@ -48,7 +45,10 @@ def choose(numbers: Iterable[int], labels: Mapping[int, str], judges: Sequence[R
     The ends and the middle of all pictures by leak, their mean rank over the judges; then those of each class, as many
     as there are rows for.
     """
-    order = _by_leak(sorted(numbers), judges)
+    numbers = sorted(numbers)
+    scores = [worst_per_image(run)[numbers] for run in judges]
+    ranks = [np.argsort(np.argsort(values, kind="stable"), kind="stable") for values in scores]
+    order = [numbers[i] for i in np.argsort(np.sum(ranks, axis=0), kind="stable")]
     chosen = _ends(order, ENDS)
     for each in range(1, ENDS + 1):
         for label in dict.fromkeys(labels.values()):
@@ -56,13 +56,6 @@ def choose(numbers: Iterable[int], labels: Mapping[int, str], judges: Sequence[R
                 if len(chosen) < rows:
                     chosen.setdefault(number, "")
     return {number: chosen[number] for number in order if number in chosen}
-
-
-def _by_leak(numbers: list[int], runs: Sequence[Result]) -> list[int]:
-    """Most leaking first."""
-    scores = [worst_per_image(run) for run in runs]
-    ranks = [np.argsort(np.argsort(values[numbers], kind="stable"), kind="stable") for values in scores]
-    return [numbers[i] for i in np.argsort(np.sum(ranks, axis=0), kind="stable")]
 
 
 def _ends(order: list[int], each: int) -> dict[int, str]:

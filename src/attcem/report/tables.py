@@ -1,11 +1,8 @@
 """The tables: one row per run with its baselines, one per attack, and one per client."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from attcem.report.charts import Grid
 from attcem.runs.leak import best_attack, recovered_share
@@ -16,16 +13,14 @@ from attcem.types import Result, Scores
 BASELINES = {"mean_image": "mean image", "class_mean": "class mean", "nearest_public": "nearest public image"}
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(NamedTuple):
     """One number of a row: how it is called, which way is good, how it is read and shown."""
 
     title: str
     hint: str
     show: Show
     value: Callable[[Result, Scores], float]
-    of_scores: bool = True
-    """Whether it is a property of reconstructions, so that a baseline has it too."""
+    of_scores: bool = True  # whether it is a property of reconstructions, so that a baseline has it too
 
 
 COLUMNS = (
@@ -40,50 +35,41 @@ COLUMNS = (
 )
 LEAKS = {column.title: column for column in COLUMNS if column.of_scores}
 METRICS = {title.lower(): column.show for title, column in LEAKS.items() if title != "recovered share"}
-SHARES = ("recon_acc", "reid_top1")
-"""Metrics that are 0 or 1 per image: their percentiles say nothing."""
+SHARES = ("recon_acc", "reid_top1")  # metrics that are 0 or 1 per image: their percentiles say nothing
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """One row of the table of runs, ready to print."""
 
     name: str
     kind: str
     place: Place
-    cells: list[tuple[str, str]]
-    """Each number and, below it, its deviation over seeds."""
+    cells: list[tuple[str, str]]  # each number and, below it, its deviation over seeds
     seed: str = MISSING
     flags: int | None = None
-    anchor: str = ""
-    """Where on the page its configuration stands."""
+    anchor: str = ""  # where on the page its configuration stands
 
 
 def run_table(settings: Sequence[Setting], anchors: Mapping[int, str] | None = None) -> list[list[Row]]:
     """One block per data set and backbone: its runs, means over seeds, and baselines."""
-    return [_block(place, members, anchors or {}) for place, members in places(settings).items()]
-
-
-def _block(place: Place, settings: Sequence[Setting], anchors: Mapping[int, str]) -> list[Row]:
-    rows = []
-    for setting in settings:
-        for run in setting.runs:
-            cells = [(column.show(column.value(run, run.worst)), "") for column in COLUMNS]
-            anchor = anchors.get(id(run), "")
-            rows.append(Row(setting.name, "run", place, cells, str(run.seed), len(run.flags), anchor))
-        if setting.seeds > 1:
-            cells = [_over_seeds(column, setting) for column in COLUMNS]
-            rows.append(Row(f"{setting.name}, mean ± std", "mean", place, cells, f"{setting.seeds} seeds"))
-    for name, title in BASELINES.items():
-        means = [mean_baseline(column, name, settings) if column.of_scores else None for column in COLUMNS]
-        free = [(column.show(value), "") for column, value in zip(COLUMNS, means, strict=True)]
-        rows.append(Row(title, "baseline", place, free))
-    return rows
-
-
-def _over_seeds(column: Column, setting: Setting) -> tuple[str, str]:
-    values = [column.value(run, run.worst) for run in setting.runs]
-    return column.show(mean(values)), plus_minus(values, column.show)
+    blocks = []
+    for place, members in places(settings).items():
+        rows: list[Row] = []
+        for setting in members:
+            for run in setting.runs:
+                cells = [(column.show(column.value(run, run.worst)), "") for column in COLUMNS]
+                anchor = (anchors or {}).get(id(run), "")
+                rows.append(Row(setting.name, "run", place, cells, str(run.seed), len(run.flags), anchor))
+            if setting.seeds > 1:
+                values = [(column, [column.value(run, run.worst) for run in setting.runs]) for column in COLUMNS]
+                cells = [(column.show(mean(found)), plus_minus(found, column.show)) for column, found in values]
+                rows.append(Row(f"{setting.name}, mean ± std", "mean", place, cells, f"{setting.seeds} seeds"))
+        for name, title in BASELINES.items():
+            means = (mean_baseline(column, name, members) if column.of_scores else None for column in COLUMNS)
+            cells = [(column.show(value), "") for column, value in zip(COLUMNS, means, strict=True)]
+            rows.append(Row(title, "baseline", place, cells))
+        blocks.append(rows)
+    return blocks
 
 
 def mean_baseline(column: Column, name: str, settings: Sequence[Setting]) -> float:
@@ -92,69 +78,46 @@ def mean_baseline(column: Column, name: str, settings: Sequence[Setting]) -> flo
     return mean([column.value(run, run.baselines[name]) for run in runs])
 
 
-@dataclass(frozen=True)
-class AttackRow:
-    """One attack in the table of a run: its metrics as (mean, p05 – p95)."""
-
-    name: str
-    kind: str
-    cells: list[tuple[str, str]]
-    n: str
-
-
-def attack_table(run: Result) -> list[AttackRow]:
-    """Every attack, the worst case over them, and the baselines."""
+def attack_table(run: Result) -> Iterator[tuple[str, str, list[tuple[str, str]], str]]:
+    """Name, kind, metrics as (mean, p05 – p95) and n of every attack, the worst case over them, and the baselines."""
     best = best_attack(run, run.attacks)
-    rows = [_attack_row(name, "best" if name == best else "attack", scores) for name, scores in run.attacks.items()]
-    rows.append(_attack_row("worst case per image", "worst", run.worst))
-    return rows + [_attack_row(BASELINES.get(name, name), "baseline", it) for name, it in run.baselines.items()]
+    rows = [(name, "best" if name == best else "attack", scores) for name, scores in run.attacks.items()]
+    rows.append(("worst case per image", "worst", run.worst))
+    rows += [(BASELINES.get(name, name), "baseline", scores) for name, scores in run.baselines.items()]
+    for title, kind, scores in rows:
+        values = scores.named()
+        cells = [
+            (show(values[name]), "" if name in SHARES else f"{show(values[name].p05)} – {show(values[name].p95)}")
+            for name, show in METRICS.items()
+        ]
+        yield title, kind, cells, " / ".join(dict.fromkeys(count(value.n) for value in values.values()))
 
 
-def _attack_row(name: str, kind: str, scores: Scores) -> AttackRow:
-    values = scores.named()
-    cells = [
-        (show(values[metric]), "" if metric in SHARES else f"{show(values[metric].p05)} – {show(values[metric].p95)}")
-        for metric, show in METRICS.items()
-    ]
-    return AttackRow(name, kind, cells, " / ".join(dict.fromkeys(count(value.n) for value in values.values())))
-
-
-NAMED = 3
-"""So many of a client's classes are named, the largest first."""
-
-Client = Mapping[str, Any]
-
-
-def recovered(client: Client) -> float | None:
-    """1 − MSE / MSE of the mean image, at least 0, both on the client's own mix of classes."""
-    mse, free = client["worst"].get("mse"), client["mean_image_mse"]
-    return max(0.0, 1 - mse / free) if is_number(mse) and is_number(free) and free > 0 else None
-
-
-def largest_classes(client: Client) -> str:
-    """The classes it has most of, with their shares."""
-    largest = sorted(client["classes"].items(), key=lambda item: -item[1])[:NAMED]
-    images = client["images"] or float("nan")
-    return ", ".join(f"{name} {percent(owned / images)}" for name, owned in largest) or MISSING
-
-
-CLIENT_COLUMNS: Mapping[str, Callable[[Client], str]] = {
-    "client": lambda client: f"client {client['client']}",
-    "mostly": largest_classes,
-    "images": lambda client: count(client["images"]),
-    "accuracy": lambda client: ratio(client["accuracy"]),
-    "MSE": lambda client: small(client["worst"].get("mse")),
-    "mean image": lambda client: small(client["mean_image_mse"]),
-    "recovered share": lambda client: percent(recovered(client)),
-    "PSNR": lambda client: decibel(client["worst"].get("psnr")),
-    "SSIM": lambda client: ratio(client["worst"].get("ssim")),
-    "recon_acc": lambda client: ratio(client["worst"].get("recon_acc")),
-    "reid_top1": lambda client: ratio(client["worst"].get("reid_top1")),
-    "classes attacked": lambda client: percent(client["covered"]),
-}
+NAMED = 3  # so many of a client's classes are named, the largest first
 
 
 def client_table(run: Result) -> Grid:
-    """One line per client, in their order."""
-    lines = [[show(client) for show in CLIENT_COLUMNS.values()] for client in run.clients]
-    return Grid(list(CLIENT_COLUMNS), lines, words=2)
+    rows = [_client_row(client) for client in run.clients]
+    return Grid(list(rows[0]), [list(row.values()) for row in rows], words=2)
+
+
+def _client_row(client: Mapping[str, Any]) -> dict[str, str]:
+    """Column → cell; scores, and what they are compared with, are on the client's own mix of classes."""
+    worst, free, images = client["worst"], client["mean_image_mse"], client["images"] or math.nan
+    mse = worst.get("mse")
+    recovered = max(0.0, 1 - mse / free) if is_number(mse) and is_number(free) and free > 0 else None
+    largest = sorted(client["classes"].items(), key=lambda item: -item[1])[:NAMED]
+    return {
+        "client": f"client {client['client']}",
+        "mostly": ", ".join(f"{name} {percent(owned / images)}" for name, owned in largest) or MISSING,
+        "images": count(client["images"]),
+        "accuracy": ratio(client["accuracy"]),
+        "MSE": small(mse),
+        "mean image": small(free),
+        "recovered share": percent(recovered),
+        "PSNR": decibel(worst.get("psnr")),
+        "SSIM": ratio(worst.get("ssim")),
+        "recon_acc": ratio(worst.get("recon_acc")),
+        "reid_top1": ratio(worst.get("reid_top1")),
+        "classes attacked": percent(client["covered"]),
+    }

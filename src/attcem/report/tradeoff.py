@@ -1,20 +1,20 @@
 """The picture of all runs at once: what the task keeps against what leaks, every setting with its spread over seeds."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
-from attcem.report.charts import Chart, Drawing, Grid, Trace, axis, colour, label_line, points, vertical_line, words
-from attcem.report.labels import free_places
+from attcem.report.charts import Chart, Drawing, Grid, Trace, axis, colour, labelled_lines, points, words
 from attcem.report.tables import LEAKS, Column, mean_baseline
 from attcem.runs import Setting
 from attcem.runs.names import UNDEFENDED
 from attcem.runs.numbers import MISSING, is_number, mean, mean_and_spread, share, spread
 
-NAMED = 7
-"""Up to so many settings are named beside their points; more would be a heap."""
+NAMED = 7  # up to so many settings are named beside their points; more would be a heap
 SHOWN = [LEAKS[name] for name in ("MSE", "SSIM", "recovered share")]
 MARKS = {"mean_image": "mean image: nothing left to see", "class_mean": "class mean: the label alone"}
+WIDTH, HEIGHT = 500.0, 340.0  # pixels that a chart has for its points, about
+LETTER, LINE, AWAY = 6.6, 14.0, 9.0
+PLACES = ("middle right", "top center", "bottom center", "middle left", "top right", "bottom right", "top left")
+Box = tuple[float, float, float, float]  # left, low, right, high
 
 
 def tradeoff(settings: Sequence[Setting]) -> Chart | None:
@@ -49,18 +49,9 @@ def _drawing(leak: Column, settings: Sequence[Setting]) -> Drawing:
     traces = _family(leak, bare, None, labels)
     for place, family in enumerate(families):
         traces += _family(leak, [setting for setting in measured if setting.family == family], place, labels)
-    layout = {
-        "xaxis": axis(f"{_title(leak)}   ({'right' if '↑' in leak.hint else 'left'}: hides more)", range=x_range),
-        "yaxis": axis("accuracy", tickformat=".0%", range=y_range),
-        "shapes": [vertical_line(x) for x in marks.values()],
-        "annotations": [label_line(x, text) for text, x in marks.items()],
-        "hovermode": "closest",
-    }
-    return Drawing(traces, layout)
-
-
-def _title(leak: Column) -> str:
-    return f"worst-case {leak.title}"
+    title = f"worst-case {leak.title}   ({'right' if '↑' in leak.hint else 'left'}: hides more)"
+    axes = {"xaxis": axis(title, range=x_range), "yaxis": axis("accuracy", tickformat=".0%", range=y_range)}
+    return Drawing(traces, axes | labelled_lines(marks) | {"hovermode": "closest"})
 
 
 def _leaks(leak: Column, setting: Setting) -> list[float]:
@@ -85,20 +76,15 @@ def _family(
     leaks = [_leaks(leak, setting) for setting in members]
     hover = [
         f"<b>{words(setting.name)}</b><br>accuracy {mean_and_spread(kept, share)}"
-        f"<br>{_title(leak)} {mean_and_spread(lost, leak.show)}<br>{setting.seeds} seed{'s' * (setting.seeds > 1)}"
+        f"<br>worst-case {leak.title} {mean_and_spread(lost, leak.show)}"
+        f"<br>{setting.seeds} seed{'s' * (setting.seeds > 1)}"
         for setting, kept, lost in zip(members, accuracies, leaks, strict=True)
     ]
     bars = {"type": "data", "color": colour(place), "thickness": 1.2}
-    several = [number for number, setting in enumerate(members) if setting.seeds > 1]
-    dots = points(
-        "",
-        [value for number in several for value in leaks[number]],
-        [value for number in several for value in accuracies[number]],
-        place,
-        hoverinfo="skip",
-        showlegend=False,
-        marker={"symbol": "circle", "size": 4, "opacity": 0.45},
-    )
+    seeds = [run for setting in members if setting.seeds > 1 for run in setting.runs]
+    x, y = [leak.value(run, run.worst) for run in seeds], [run.accuracy for run in seeds]
+    small = {"symbol": "circle", "size": 4, "opacity": 0.45}
+    dots = points("", x, y, place, hoverinfo="skip", showlegend=False, marker=small)
     means = points(
         UNDEFENDED if place is None else members[0].family,
         [mean(values) for values in leaks],
@@ -115,20 +101,58 @@ def _family(
         line={"color": colour(place), "width": 1.2, "dash": "dot"},
         marker={"size": 11, "line": {"color": "@paper", "width": 1}},
     )
-    return [dots, means] if several else [means]
+    return [dots, means] if seeds else [means]
 
 
 def _table(settings: Sequence[Setting]) -> Grid:
-    lines = [
-        [
-            setting.name,
-            mean_and_spread([run.accuracy for run in setting.runs], share),
-            *(mean_and_spread(_leaks(leak, setting), leak.show) for leak in SHOWN),
-            str(setting.seeds),
-        ]
-        for setting in settings
-    ]
+    lines = []
+    for setting in settings:
+        accuracy = mean_and_spread([run.accuracy for run in setting.runs], share)
+        leaks = [mean_and_spread(_leaks(leak, setting), leak.show) for leak in SHOWN]
+        lines.append([setting.name, accuracy, *leaks, str(setting.seeds)])
     for name, text in MARKS.items():
         free = [leak.show(mean_baseline(leak, name, settings)) for leak in SHOWN]
         lines.append([text, MISSING, *free, MISSING])
     return Grid(["setting", "accuracy", *(leak.title for leak in SHOWN), "seeds"], lines)
+
+
+def free_places(
+    points: Sequence[tuple[float, float, str]],
+    x_range: Sequence[float],
+    y_range: Sequence[float],
+    line_labels: Mapping[str, float],
+) -> list[str | None]:
+    """For each (x, y, name) where its name can stand without touching another point or name; None where nowhere.
+
+    `line_labels` are words that start at the bottom and climb up the left of x.
+    """
+
+    def on_page(x: float, y: float) -> tuple[float, float]:
+        """From the axes to pixels, y pointing up."""
+        (left, right), (low, high) = x_range, y_range
+        return (x - left) / (right - left) * WIDTH, (y - low) / (high - low) * HEIGHT
+
+    at = [on_page(x, y) for x, y, _ in points]
+    taken: list[Box] = [(x - 7, y - 7, x + 7, y + 7) for x, y in at]
+    for label, x in line_labels.items():
+        line, _ = on_page(x, 0.0)
+        taken.append((line - LINE - 2, 0.0, line, LETTER * len(label)))
+    found: list[str | None] = []
+    for (x, y), (_, _, name) in zip(at, points, strict=True):
+        boxes = {place: _box(place, x, y, LETTER * len(name)) for place in PLACES}
+        free = next((place for place, box in boxes.items() if _is_free(box, taken)), None)
+        found.append(free)
+        taken += [boxes[free]] if free else []
+    return found
+
+
+def _box(place: str, x: float, y: float, long: float) -> Box:
+    level, side = place.split()
+    left = {"right": x + AWAY, "left": x - AWAY - long, "center": x - long / 2}[side]
+    low = {"middle": y - LINE / 2, "top": y + AWAY - 2, "bottom": y - AWAY - LINE + 2}[level]
+    return left, low, left + long, low + LINE
+
+
+def _is_free(box: Box, taken: Sequence[Box]) -> bool:
+    inside = box[0] >= 0 and box[2] <= WIDTH and box[1] >= 0 and box[3] <= HEIGHT
+    return inside and all(box[0] >= b[2] or b[0] >= box[2] or box[1] >= b[3] or b[1] >= box[3] for b in taken)

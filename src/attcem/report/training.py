@@ -1,10 +1,8 @@
 """How training went: the same few curves for every run, one run or all of them at a time."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from attcem.report.charts import Chart, Drawing, Grid, Trace, axis, colour, coloured, curve
@@ -13,10 +11,8 @@ from attcem.runs.numbers import Show, count, is_number, ratio, scientific, small
 from attcem.types import Result
 
 ALL = "all runs"
-POINTS = 100
-"""A longer training is drawn at so many of its epochs, evenly, the last among them."""
-FEW = 12
-"""Up to so many epochs each has its tick."""
+POINTS = 100  # a longer training is drawn at so many of its epochs, evenly, the last among them
+FEW = 12  # up to so many epochs each has its tick
 
 
 @dataclass(frozen=True)
@@ -27,12 +23,12 @@ class Measure:
     note: str
     columns: tuple[str, ...]
     show: Show = small
-    more: tuple[tuple[str, Any], ...] = ()
+    axis: dict[str, Any] = field(default_factory=dict)
 
 
 MEASURES = (
     Measure("Task loss", "Cross-entropy; dashed on validation images.", ("loss", "val_loss")),
-    Measure("Accuracy", "Dashed on validation images.", ("accuracy", "val_accuracy"), ratio, (("tickformat", ".0%"),)),
+    Measure("Accuracy", "Dashed on validation images.", ("accuracy", "val_accuracy"), ratio, {"tickformat": ".0%"}),
     Measure("Penalty", "On the scale of its own defence: not comparable between defences.", ("penalty",)),
     Measure("Intra-class MSE", "How far latents of a class lie from its centres.", ("intra_mse",), scientific),
     Measure(
@@ -40,7 +36,7 @@ MEASURES = (
         "1 lets a variance count, 0 leaves it out.",
         ("dim_gate", "snr_gate", "class_gate"),
         ratio,
-        (("range", [0, 1.03]),),
+        {"range": [0, 1.03]},
     ),
     Measure("Learning rate", "Of the first group of parameters.", ("lr",), scientific),
     Measure("Effective weight", "λ times its schedule: how hard the penalty really pulls.", ("penalty_weight",)),
@@ -54,12 +50,10 @@ class Training:
 
     picks: list[str]
     charts: list[Chart]
-    legend: list[tuple[str, str]]
-    """Setting → its colour, where all runs are drawn together."""
+    legend: list[tuple[str, str]]  # setting → its colour, where all runs are drawn together
 
 
 def training(settings: Sequence[Setting]) -> Training | None:
-    """Curves of every run that has a history; nothing where none has."""
     several = len({setting.place for setting in settings if any(run.history for run in setting.runs)}) > 1
     runs: dict[str, tuple[Result, int | None]] = {}
     legend: dict[str, str] = {}
@@ -73,17 +67,23 @@ def training(settings: Sequence[Setting]) -> Training | None:
 
 
 def _chart(measure: Measure, runs: Mapping[str, tuple[Result, int | None]]) -> Chart | None:
-    """The measure in each run alone, and in all together; nothing where none recorded it."""
     alone: dict[str, Drawing] = {}
     together: list[Trace] = []
     lines: list[list[str]] = []
     for label, (run, place) in runs.items():
-        if columns := _columns(measure, run):
-            alone[label] = Drawing(_alone(run, columns), _layout(measure, [run]))
-            main = next((name for name in columns if "val_" in name), next(iter(columns)))
-            together.append(curve(label, _epochs(run), columns[main], place, mode="lines", showlegend=False))
-            epochs = count(len(run.history))
-            lines += [[label, name, epochs, _last(values, measure.show)] for name, values in columns.items()]
+        columns = _columns(measure, run)
+        if not columns:
+            continue
+        epochs, traces = [row["epoch"] for row in _rows(run)], []
+        for own, (name, values) in enumerate(columns.items()):
+            dashed = {"line": {"color": colour(own), "width": 2, "dash": "dash"}} if "val_" in name else {}
+            shown = NAMES.get(name) or _of_its_link(name, columns)
+            traces.append(curve(shown, epochs, values, own, showlegend=len(columns) > 1, **dashed))
+            last = next((value for value in reversed(values) if is_number(value)), None)
+            lines.append([label, name, count(len(run.history)), measure.show(last)])
+        alone[label] = Drawing(traces, _layout(measure, [run]))
+        main = next((name for name in columns if "val_" in name), next(iter(columns)))
+        together.append(curve(label, epochs, columns[main], place, mode="lines", showlegend=False))
     everyone = {ALL: Drawing(together, _layout(measure, [run for run, _ in runs.values()]))} if len(runs) > 1 else {}
     table = Grid(["run", "column", "epochs", "last"], lines, 2)
     return Chart(measure.title, measure.note, everyone | alone, table, 230) if alone else None
@@ -99,20 +99,7 @@ def _columns(measure: Measure, run: Result) -> dict[str, list[float | None]]:
 
 def _rows(run: Result) -> list[dict[str, float]]:
     step = math.ceil(len(run.history) / POINTS)
-    return run.history[::-step][::-1]
-
-
-def _epochs(run: Result) -> list[float]:
-    return [row.get("epoch", i + 1) for i, row in enumerate(_rows(run))]
-
-
-def _alone(run: Result, columns: dict[str, list[float | None]]) -> list[Trace]:
-    traces = []
-    for place, (name, values) in enumerate(columns.items()):
-        dashed = {"line": {"color": colour(place), "width": 2, "dash": "dash"}} if "val_" in name else {}
-        shown = NAMES.get(name) or _of_its_link(name, columns)
-        traces.append(curve(shown, _epochs(run), values, place, showlegend=len(columns) > 1, **dashed))
-    return traces
+    return [{"epoch": i + 1} | row for i, row in enumerate(run.history[::-step][::-1])]
 
 
 def _of_its_link(name: str, columns: Iterable[str]) -> str:
@@ -126,25 +113,21 @@ def _layout(measure: Measure, runs: Sequence[Result]) -> dict[str, Any]:
     """Epochs below, and of a single run the epochs shaded in which its penalty was shut off."""
     few = {"dtick": 1} if max(len(run.history) for run in runs) <= FEW else {}
     shaded = shut_off(runs[0]) if len(runs) == 1 else []
-    return {"xaxis": axis("epoch", **few), "yaxis": dict(measure.more), "shapes": shaded}
+    return {"xaxis": axis("epoch", **few), "yaxis": measure.axis, "shapes": shaded}
 
 
 def shut_off(run: Result) -> list[dict[str, Any]]:
     """A band over epochs in which the penalty was zero by its own rule, in quarters of their steps."""
     bands: list[dict[str, Any]] = []
     half = math.ceil(len(run.history) / POINTS) / 2
-    for epoch, row in zip(_epochs(run), _rows(run), strict=True):
+    for row in _rows(run):
+        start, end = row["epoch"] - half, row["epoch"] + half
         shares = [value for name, value in row.items() if name.rpartition("/")[2] == "shut_off" and is_number(value)]
         quarters = math.ceil(4 * min(1.0, max([0.0, *shares])))
         opacity = 0.06 * quarters
-        if bands and (bands[-1]["x1"], bands[-1]["opacity"]) == (epoch - half, opacity):
-            bands[-1]["x1"] = epoch + half
+        if bands and (bands[-1]["x1"], bands[-1]["opacity"]) == (start, opacity):
+            bands[-1]["x1"] = end
         elif quarters > 0:
-            where = {"x0": epoch - half, "x1": epoch + half, "y0": 0, "y1": 1, "yref": "paper"}
-            look = {"fillcolor": "@c1", "opacity": opacity, "line": {"width": 0}, "layer": "below"}
-            bands.append({"type": "rect"} | where | look)
+            where = {"x0": start, "x1": end, "y0": 0, "y1": 1, "yref": "paper", "layer": "below"}
+            bands.append({"type": "rect", "fillcolor": "@c1", "opacity": opacity, "line": {"width": 0}} | where)
     return bands
-
-
-def _last(values: Sequence[float | None], show: Show) -> str:
-    return show(next((value for value in reversed(values) if is_number(value)), None))

@@ -1,10 +1,8 @@
 """The verdict: what the numbers say, in plain words, and no more than they say."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from attcem.runs import Setting
 from attcem.runs.config import differences
@@ -14,21 +12,11 @@ from attcem.runs.settings import Place, places
 from attcem.runs.twins import most_alike
 from attcem.types import Result
 
-POINTS_LOST = 0.10
-"""A defence that costs more accuracy than this has bought its privacy with the task."""
-ABOVE_CHANCE = 0.10
-"""Accuracy below chance plus this share of the way to 1 is called near chance."""
-NEARLY = 0.9
-"""A defence that leaves this share of the undefended leak has done next to nothing."""
-HALF = 0.5
-FAINT = 0.1
-"""An undefended recovered share below this means that the attacks are too weak to judge by."""
-EXTENTS = (
-    (0.75, "rebuilds"),
-    (0.4, "rebuilds much of"),
-    (FAINT, "gets a rough idea of"),
-    (0.0, "gets next to nothing of"),
-)
+POINTS_LOST = 0.10  # a defence that costs more accuracy than this has bought its privacy with the task
+ABOVE_CHANCE = 0.10  # accuracy below chance plus this share of the way to 1 is called near chance
+NEARLY = 0.9  # a defence that leaves this share of the undefended leak has done next to nothing
+FAINT = 0.1  # an undefended recovered share below this means that the attacks are too weak to judge by
+EXTENTS = {0.75: "rebuilds", 0.4: "rebuilds much of", FAINT: "gets a rough idea of", 0.0: "gets next to nothing of"}
 NO_REFERENCE = (
     "There is no undefended run to compare with, so nothing here shows what a defence gains or costs: "
     "run the same experiment with defence “none” and report both."
@@ -47,11 +35,7 @@ class Kind(Enum):
     UNMEASURED = "not measured"
 
 
-LAST = (Kind.COLLAPSED, Kind.UNMEASURED)
-
-
-@dataclass(frozen=True)
-class Judgement:
+class Judgement(NamedTuple):
     """One defended setting in a word and a sentence."""
 
     setting: Setting
@@ -60,8 +44,7 @@ class Judgement:
     flags: int
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(NamedTuple):
     """All runs on one data set and backbone."""
 
     place: Place
@@ -70,7 +53,6 @@ class Verdict:
 
 
 def flag_line(results: Sequence[Result]) -> str:
-    """The first line of a page whose audit is flagged; empty otherwise."""
     flagged = [run for run in results if run.flags]
     if not flagged:
         return ""
@@ -83,23 +65,20 @@ def flag_line(results: Sequence[Result]) -> str:
 
 
 def verdicts(settings: Sequence[Setting]) -> list[Verdict]:
-    """One verdict per data set and backbone, in order of appearance."""
-    return [_verdict(place, members) for place, members in places(settings).items()]
-
-
-def _verdict(place: Place, settings: list[Setting]) -> Verdict:
-    """What hides most comes first, what has lost the task or was not measured last."""
-    bare = [setting for setting in settings if setting.undefended]
-    judged = [judge(setting, most_alike(setting, bare)) for setting in settings if not setting.undefended]
-    judged.sort(key=lambda each: (each.kind in LAST, each.setting.recovered if each.kind not in LAST else 0.0))
-    return Verdict(place, " ".join(map(opening, bare)) if bare else NO_REFERENCE, judged)
+    """One per data set and backbone: what hides most comes first, what lost the task or was not measured last."""
+    found, last = [], (Kind.COLLAPSED, Kind.UNMEASURED)
+    for place, members in places(settings).items():
+        bare = [setting for setting in members if setting.undefended]
+        judged = [judge(setting, most_alike(setting, bare)) for setting in members if not setting.undefended]
+        judged.sort(key=lambda each: (each.kind in last, 0.0 if each.kind in last else each.setting.recovered))
+        found.append(Verdict(place, " ".join(map(opening, bare)) or NO_REFERENCE, judged))
+    return found
 
 
 def opening(setting: Setting) -> str:
-    """What the cloud gets without a defence."""
     if not is_number(setting.recovered):
         return f"Without a defence the leak was not measured; the accuracy is {share(setting.accuracy)}."
-    extent = next(words for least, words in EXTENTS if setting.recovered >= least)
+    extent = next(words for least, words in EXTENTS.items() if setting.recovered >= least)
     text = (
         f"Without a defence{setting.name.removeprefix(UNDEFENDED)} the cloud {extent} the pictures: "
         f"at {share(setting.accuracy)} accuracy{over_seeds(setting)}, {best_of(setting)} recovers images at "
@@ -112,29 +91,23 @@ def opening(setting: Setting) -> str:
 
 
 def best_of(setting: Setting) -> str:
-    """Who did it: the worst case takes the best attack picture by picture."""
     return f"the best of {setting.attacks} attacks" if setting.attacks > 1 else "the one attack"
 
 
 def over_seeds(setting: Setting) -> str:
-    """A remark that numbers are means, when they are."""
     return f", mean of {setting.seeds} seeds" if setting.seeds > 1 else ""
 
 
 def near_chance(setting: Setting) -> bool:
-    """Whether the classifier is hardly better than guessing among its classes."""
     classes = len(setting.runs[0].per_class)
     return classes > 1 and setting.accuracy < 1 / classes + ABOVE_CHANCE * (1 - 1 / classes)
 
 
 def judge(setting: Setting, reference: Setting | None) -> Judgement:
-    """Compare a defended setting with the undefended one."""
     kind, remark = classify(setting, reference)
-    instead, bare_ssim, bare_share = "", "", ""
-    if reference:
-        instead = f" instead of {share(reference.accuracy)}"
-        bare_ssim = f"; undefended {ratio(reference.ssim)}"
-        bare_share = f", undefended {percent(reference.recovered)}"
+    instead = f" instead of {share(reference.accuracy)}" if reference else ""
+    bare_ssim = f"; undefended {ratio(reference.ssim)}" if reference else ""
+    bare_share = f", undefended {percent(reference.recovered)}" if reference else ""
     text = (
         f"At {share(setting.accuracy)} accuracy{instead}, {best_of(setting)} recovers images at "
         f"SSIM{SPACE}{ratio(setting.ssim)}{bare_ssim}. That is {percent(setting.recovered)} of what there is to see"
@@ -164,10 +137,9 @@ def classify(setting: Setting, reference: Setting | None) -> tuple[Kind, str]:
         return Kind.UNMEASURED, " The leak was not measured, so nothing can be said of it."
     if reference.recovered < FAINT:
         return Kind.WEAK_ATTACK, " The attacks fail without a defence too, so this shows nothing."
-    if setting.recovered > reference.recovered:
-        return Kind.NOTHING, " It hides nothing."
     if setting.recovered >= NEARLY * reference.recovered:
-        return Kind.NOTHING, " It hides next to nothing."
-    if setting.recovered > HALF * reference.recovered:
+        little = "nothing" if setting.recovered > reference.recovered else "next to nothing"
+        return Kind.NOTHING, f" It hides {little}."
+    if setting.recovered > 0.5 * reference.recovered:
         return Kind.HIDES_SOME, " Most still leaks."
     return Kind.HIDES_MOST, ""

@@ -1,7 +1,5 @@
 """Watch folders of runs: read again only what changed, say how far the others are, and name what cannot be read."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import os
@@ -17,20 +15,21 @@ from attcem.runs.numbers import is_number
 from attcem.types import Result
 
 CONFIG, HISTORY, RESULT = "config.yaml", "history.csv", "result.json"
-Stamp = tuple[int, ...]
+Render = Callable[[Sequence[Result]], str]
 
 
 class Watch:
     """What some folders hold right now: a page of the finished runs, and a line for each of the others."""
 
-    def __init__(self, folders: Iterable[str | Path], render: Callable[[Sequence[Result]], str]) -> None:
+    def __init__(self, folders: Iterable[str | Path], render: Render) -> None:
         self.folders = [Path(folder) for folder in folders]
         for folder in self.folders:
             if not folder.is_dir():
                 raise ValueError(f"{folder} is not a folder: start a run first, `attcem run experiments/<name>.yaml`")
         self.render = render
         self.lock = Lock()
-        self.read: dict[Path, tuple[Stamp, Result]] = {}
+        self.read: dict[Path, tuple[tuple[int, ...], Result]] = {}
+        """Run → what changes whenever its result, or what explains it, is written again, and the result."""
         self.failed: list[str] = []
         self.version, self.page = "", ""
 
@@ -38,7 +37,8 @@ class Watch:
         """The page's version, the page, and a line for every run that is not on it."""
         with self.lock:
             lines = [line for line in map(self.line, self.runs()) if line]
-            version = digest(self.read)
+            stamps = sorted((str(run), stamp) for run, (stamp, _) in self.read.items())
+            version = hashlib.sha256(repr(stamps).encode()).hexdigest()[:16]
             if version != self.version:
                 self.version, self.page = version, self.drawn()
             return self.version, self.page, lines + self.failed
@@ -57,7 +57,9 @@ class Watch:
             if not (run / RESULT).exists():
                 self.read.pop(run, None)
                 return f"{run}: {how_far(run)}"
-            stamp = stamp_of(run)
+            files = [run / RESULT, run / "explain" / "entries.json"]
+            stats = [file.stat() for file in files if file.exists()]
+            stamp = tuple(number for stat in stats for number in (stat.st_mtime_ns, stat.st_size, stat.st_ino))
             if run not in self.read or self.read[run][0] != stamp:
                 self.read.pop(run, None)
                 self.read[run] = stamp, Result.load(run)
@@ -82,21 +84,7 @@ class Watch:
             return self.render(drawable) if drawable else ""
 
 
-def stamp_of(run: Path) -> Stamp:
-    """What changes whenever a run's result, or what explains it, is written again."""
-    files = [run / RESULT, run / "explain" / "entries.json"]
-    stats = [file.stat() for file in files if file.exists()]
-    return tuple(number for stat in stats for number in (stat.st_mtime_ns, stat.st_size, stat.st_ino))
-
-
-def digest(read: dict[Path, tuple[Stamp, Result]]) -> str:
-    """A name for this very set of results."""
-    stamps = sorted((str(run), stamp) for run, (stamp, _) in read.items())
-    return hashlib.sha256(repr(stamps).encode()).hexdigest()[:16]
-
-
 def reason(error: Exception) -> str:
-    """An error in one short line."""
     return f"{type(error).__name__}: {error}".splitlines()[0][:200]
 
 
@@ -119,7 +107,6 @@ def how_far(folder: Path) -> str:
 
 
 def last_row(history: Path) -> dict[str, Any]:
-    """The newest epoch; nothing while there is none."""
     try:
         return [{}, *csv.DictReader(read_content(history, 64 * MEGABYTE).decode().splitlines())][-1]
     except (UnicodeDecodeError, csv.Error) as error:
@@ -127,7 +114,6 @@ def last_row(history: Path) -> dict[str, Any]:
 
 
 def number(row: dict[str, Any], name: str) -> float | None:
-    """One figure of an epoch, if it is there and is a number."""
     try:
         return float(row[name])
     except (KeyError, TypeError, ValueError):
