@@ -23,8 +23,7 @@ COMMANDS = {
     "figures": commands.figures,
     "compare": commands.compare,
 }
-SETTABLE = (commands.run, commands.sweep, commands.tune)
-"""Commands that take any setting as --key value."""
+SETTABLE = (commands.run, commands.sweep, commands.tune)  # commands that take any setting as --key value
 
 
 class Parser(argparse.ArgumentParser):

@@ -8,8 +8,7 @@ from typing import IO
 
 from attcem.locks import held, is_still, lock
 
-PART = ".attcem.part"
-"""How the name of a half-written file ends; whoever writes it holds it."""
+PART = ".attcem.part"  # how the name of a half-written file ends; whoever writes it holds it
 
 
 def default_root() -> Path:

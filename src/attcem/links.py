@@ -10,8 +10,7 @@ class Link(NamedTuple):
     """One link of a chain: the name it has there, what it is, and its options."""
 
     name: str
-    kind: str
-    """A name of `attcem list defences`, or `package.module:Class` for a defence of your own."""
+    kind: str  # a name of `attcem list defences`, or `package.module:Class` for a defence of your own
     options: Mapping[str, Any]
 
 

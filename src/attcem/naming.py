@@ -6,8 +6,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-LONGEST = 200
-"""Bytes of a name: a file system takes 255, and the seed and the digest of the settings come behind it."""
+LONGEST = 200  # bytes of a name: a file system takes 255, and the seed and the digest of the settings come behind it
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -8,8 +8,7 @@ from attcem.listing import LISTS
 
 DEVICE = "where to compute: auto (a GPU if there is one), cpu, cuda, or cuda:1 (default: auto)"
 
-Option = tuple[tuple[str, ...], dict[str, Any]]
-"""The arguments of `add_argument`."""
+Option = tuple[tuple[str, ...], dict[str, Any]]  # the arguments of `add_argument`
 
 
 def option(*names: str, **settings: Any) -> Option:

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
     from optuna.trial import FrozenTrial
 
-LOCK = ".turn.lock"
-"""One process at a time chooses: until a trial's folder is locked, it looks abandoned to others."""
+LOCK = ".turn.lock"  # one process at a time chooses: until a trial's folder is locked, it looks abandoned to others
 
 
 @dataclass(frozen=True)
@@ -33,8 +32,7 @@ class Search:
 
     base: Sequence[str]
     space: Mapping[str, BaseDistribution]
-    device: str | None = None
-    """Where trials are computed; it is no part of what is searched."""
+    device: str | None = None  # where trials are computed; it is no part of what is searched
 
     def experiment(self, values: Mapping[str, Any]) -> Experiment:
         return parse_experiment([*self.base, *as_arguments(values)]).on(self.device)

@@ -13,8 +13,7 @@ LOCK = ".run.lock"
 LEFTOVER = re.compile(rf"\..+({re.escape(PART)}|\.(csv|json|npz|png|safetensors|yaml)\.\d+\.part)")
 """Half-written files of a killed process; older versions named them without our mark."""
 
-_mine: set[tuple[Path, int]] = set()
-"""The folders that this process has locked, each with the thread that did."""
+_mine: set[tuple[Path, int]] = set()  # the folders that this process has locked, each with the thread that did
 
 
 @contextmanager

@@ -25,8 +25,7 @@ from attcem.threat import build_view, make_oracle
 from attcem.train import check_arguments, check_guard, check_network, evaluate
 from attcem.types import Images, Record, Result, View
 
-FEWEST = 10
-"""Public images without which no attack can learn and validate."""
+FEWEST = 10  # public images without which no attack can learn and validate
 
 __all__ = ["allowed", "audit", "observe", "take_part"]
 

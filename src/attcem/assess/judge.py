@@ -21,8 +21,7 @@ from attcem.reading.content import MEGABYTE, read_content
 from attcem.types import Images, Scores, Summary
 
 CPU = torch.device("cpu")
-LARGEST = 64 * MEGABYTE
-"""A judge of a thousand classes takes one."""
+LARGEST = 64 * MEGABYTE  # a judge of a thousand classes takes one
 
 _TRAINED: dict[tuple[str, torch.device], Evaluator] = {}
 

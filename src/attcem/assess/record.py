@@ -24,14 +24,10 @@ from attcem.threat import the_device
 from attcem.train import honesty_flags
 from attcem.types import Images, Latent, Record, Scores
 
-SHOWN = 10
-"""So many pictures are kept of every attack."""
-KEPT, ROOM = 256, 2**21
-"""So many pictures are kept of the worst case, or as many as fit in this many bytes."""
-EXTREMES = 3
-"""Of all attacked images, so many that leak most, least, and in the middle are kept as well."""
-NUMBERS = 2**27
-"""Of pixels, at most, that bounds are computed from: 10,000 images of 64×64, 891 of 224×224, in colour."""
+SHOWN = 10  # so many pictures are kept of every attack
+KEPT, ROOM = 256, 2**21  # so many pictures are kept of the worst case, or as many as fit in this many bytes
+EXTREMES = 3  # of all attacked images, so many that leak most, least, and in the middle are kept as well
+NUMBERS = 2**27  # of pixels, at most, that bounds are computed from: 10,000 images of 64×64, 891 of 224×224, in colour
 
 
 def training_flags(record: Record, guard: Guard) -> list[str]:

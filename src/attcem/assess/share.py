@@ -19,14 +19,11 @@ from attcem.reading.arrays import read_arrays
 from attcem.reading.content import MEGABYTE
 from attcem.types import View
 
-PATIENCE = 0.5
-"""Seconds between two looks at what other processes have finished."""
-STATE = "learnt/"
-"""Before the names of what an attack can go on from."""
+PATIENCE = 0.5  # seconds between two looks at what other processes have finished
+STATE = "learnt/"  # before the names of what an attack can go on from
 KEPT = {"images": ("f", 4), "curve": ("f", 1), "warnings": ("U", 1), "gain": ("f", 0)}
 """Array → its kind and its number of axes."""
-LARGEST = 64_000 * MEGABYTE
-"""An archive that unpacks to more is taken for a bomb."""
+LARGEST = 64_000 * MEGABYTE  # an archive that unpacks to more is taken for a bomb
 
 
 class Finished:

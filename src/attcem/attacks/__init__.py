@@ -31,8 +31,7 @@ __all__ = [
 ]
 
 SMALL, MEDIUM = Decoder(32, 2), Decoder(64, 4)
-RES8 = Decoder(64, 8, start=MEDIUM)
-"""The published size."""
+RES8 = Decoder(64, 8, start=MEDIUM)  # the published size
 
 ATTACKS: dict[str, Attack] = {
     "linear": Linear(),
@@ -66,8 +65,7 @@ STANDARD_FEEDBACK = Feedback(STANDARD_MEDIUM, cycle=300, doublings=1)
 """The decoders that others of `quick` and `standard` start from or wrap."""
 
 YARDSTICK = Decoder(32, 2, cycle=400, doublings=1)
-PATIENT = replace(MEDIUM, doublings=4, tolerance=0.05)
-"""Goes on until a doubling gains less than 5 %."""
+PATIENT = replace(MEDIUM, doublings=4, tolerance=0.05)  # goes on until a doubling gains less than 5 %
 
 QUICK: dict[str, Attack] = {
     "linear": Linear(),

@@ -17,8 +17,7 @@ from attcem.attacks.inversion import Inversion, snapshot
 from attcem.progress import bar, say
 from attcem.types import View
 
-CHECKS = 10
-"""How often the attacker looks at its own validation loss on the way."""
+CHECKS = 10  # how often the attacker looks at its own validation loss on the way
 
 
 @dataclass(frozen=True)
@@ -32,10 +31,8 @@ class AdversarialDecoder(Attack):
     start: DecoderAttack = field(default_factory=lambda: Decoder(64, 4))
     allowance: float = 0.05
     """Share of the start's validation loss that it may give up; it also sets the weight of the critic's word."""
-    critic_steps: int = 1
-    """Steps of the critic for each of the decoder."""
-    penalty: float = 10.0
-    """Weight of the critic's squared departure from slope 1."""
+    critic_steps: int = 1  # steps of the critic for each of the decoder
+    penalty: float = 10.0  # weight of the critic's squared departure from slope 1
     steps: int = 600
     batch: int = 64
     lr: float = 3e-4

@@ -40,8 +40,7 @@ class Reconstruction:
 class Attack(ABC):
     """An attack holds its settings and nothing about the victim; its guess depends on the view and the seed only."""
 
-    start: Attack | None = None
-    """The attack whose work it goes on with, found in the workbook."""
+    start: Attack | None = None  # the attack whose work it goes on with, found in the workbook
 
     @property
     def about(self) -> str:

@@ -10,8 +10,7 @@ from torch import Tensor
 from attcem.attacks.base import Attack, Reconstruction
 from attcem.attacks.decoder import sizes
 
-LITTLE = 0.01
-"""Share of the worst case that attacks which were cut short may still take off it, before that is said."""
+LITTLE = 0.01  # share of the worst case that attacks which were cut short may still take off it, before that is said
 
 
 @dataclass(frozen=True)
@@ -20,13 +19,11 @@ class Evidence:
 
     suite: Mapping[str, Attack]
     guesses: Mapping[str, Reconstruction]
-    errors: Mapping[str, Float[Tensor, " n"]]
-    """MSE of every image; NaN where an attack left it out."""
+    errors: Mapping[str, Float[Tensor, " n"]]  # MSE of every image; NaN where an attack left it out
     accuracy: float
     classes: int
     undefended: bool
-    frozen: bool = False
-    """Whether a release that should be random came out the same twice."""
+    frozen: bool = False  # whether a release that should be random came out the same twice
 
     def mean(self, name: str, first: int | None = None) -> float:
         return self.errors[name][:first].nanmean().item()

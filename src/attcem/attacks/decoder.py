@@ -26,12 +26,10 @@ class DecoderAttack(Recipe, Attack):
     the steps it is where it would be, and what is new adds to a guess that is already good.
     """
 
-    cycle: int = 600
-    """Steps of the first cycle."""
+    cycle: int = 600  # steps of the first cycle
     doublings: int = 5
     tolerance: float = 0.02
-    start: DecoderAttack | None = None
-    """Trained first, or found trained."""
+    start: DecoderAttack | None = None  # trained first, or found trained
 
     @property
     @abstractmethod
@@ -117,8 +115,7 @@ class Decoder(DecoderAttack):
 
     channels: int
     blocks: int
-    attention: bool = False
-    """Cells also look at each other, half-way through the blocks, or behind those of its start."""
+    attention: bool = False  # cells also look at each other, half-way through the blocks, or behind those of its start
 
     def __post_init__(self) -> None:
         if self.start is None:

@@ -10,8 +10,7 @@ from torch import Tensor
 
 from attcem.attacks.base import PerImage, Pictures
 
-LEAST = 1e-6
-"""Variance of a pixel below which nothing is told apart."""
+LEAST = 1e-6  # variance of a pixel below which nothing is told apart
 
 EXACT, ROUGHLY = 4096, 256
 """Pixels up to which the covariance is decomposed whole; beyond, so many axes are found without it."""

@@ -17,8 +17,7 @@ from attcem.attacks.inverter import Inverter
 from attcem.attacks.pairs import unchanging
 from attcem.types import Released
 
-ANSWERS = 4
-"""Queries with the same guess, averaged, where the device does not always send the same."""
+ANSWERS = 4  # queries with the same guess, averaged, where the device does not always send the same
 
 
 @dataclass(frozen=True)

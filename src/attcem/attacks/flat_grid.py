@@ -18,11 +18,9 @@ MOST_WEIGHTS = 2**24
 MOST_AXES, COARSEST = 1024, 8
 """Principal axes, as far as their weights are few enough as well; sides of the coarser grid."""
 
-HEADS = 4
-"""Ways in which a cell may attend to the tokens."""
+HEADS = 4  # ways in which a cell may attend to the tokens
 
-HIDDEN = 512
-"""Width of the dense layers that undo those of the device."""
+HIDDEN = 512  # width of the dense layers that undo those of the device
 
 FEW_CELLS = 4
 """A map of at most FEW_CELLS × FEW_CELLS cells is read like tokens in a raster: convolutions on it see too little."""

@@ -18,8 +18,7 @@ from attcem.attacks.pixel_search import Problem, adam
 from attcem.progress import bar
 from attcem.types import Released, View
 
-TOGETHER, MEASURED = 64, 256
-"""Images searched at a time; public images to learn from how wrong the decoder is."""
+TOGETHER, MEASURED = 64, 256  # images searched at a time; public images to learn from how wrong the decoder is
 
 REFINEMENTS = (0.03, 0.3, 3.0, 30.0)
 """Weights of the penalty on what is added to the generated image, in units of 1 / its mean square on public images."""
@@ -39,8 +38,7 @@ class Generative(Attack):
 
     images: int = 32
     steps: int = 200
-    tuning: int = 16
-    """Public images to tune on."""
+    tuning: int = 16  # public images to tune on
     lr: float = 0.05
     prior: Prior = field(default_factory=Prior)
     start: DecoderAttack = field(default_factory=lambda: Decoder(64, 4))

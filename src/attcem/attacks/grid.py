@@ -19,8 +19,7 @@ class Cells(nn.Module):
 
     channels: int
     size: tuple[int, int]
-    covers: tuple[int, ...]
-    """The size in pixels of what the grid stands for."""
+    covers: tuple[int, ...]  # the size in pixels of what the grid stands for
     located: bool = True
     """Whether a cell shows its own place of the picture from the first; otherwise what it shows is learnt."""
 

@@ -19,8 +19,7 @@ from attcem.naming import look_up
 from attcem.progress import bar
 from attcem.types import Released, View
 
-STUCK = 0.15
-"""A first cycle that lowers the linear guess's validation loss by a smaller share than this may be stuck."""
+STUCK = 0.15  # a first cycle that lowers the linear guess's validation loss by a smaller share than this may be stuck
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,8 +27,7 @@ class Recipe(ABC):
     """What network is trained, and how."""
 
     loss: str = "mse"
-    lr: float = 2e-3
-    """A quarter of it is taken where this one hardly learns, and that one does."""
+    lr: float = 2e-3  # a quarter of it is taken where this one hardly learns, and that one does
     batch: int = 64
 
     @abstractmethod

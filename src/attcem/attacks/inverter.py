@@ -13,16 +13,13 @@ from torch import Tensor, nn
 from attcem.attacks.flat_grid import grid_of
 from attcem.attacks.grid import Cells, Unfold
 
-MOST_FEATURES = 3000
-"""Inputs of the linear guess for one cell; beyond that fewer neighbours are looked at."""
+MOST_FEATURES = 3000  # inputs of the linear guess for one cell; beyond that fewer neighbours are looked at
 
 
-ENOUGH = 50
-"""Cells per unknown of the linear guess: more would not change it."""
+ENOUGH = 50  # cells per unknown of the linear guess: more would not change it
 
 
-MOST_CELLS = 1024
-"""Cells that may look at each other: attention costs their square."""
+MOST_CELLS = 1024  # cells that may look at each other: attention costs their square
 
 
 class Residual(nn.Module):
@@ -148,7 +145,7 @@ class Inverter(nn.Module):
             if size != self.grid.covers:
                 wanted = F.interpolate(wanted, size=size, mode="bilinear", antialias=True)
             patches = F.unfold(wanted - self.added(cells), factor, stride=factor).transpose(1, 2).flatten(0, 1)
-            # A batch in single precision, whose rounding is far below the ridge; their sum in double.
+            # a batch in single precision, whose rounding is far below the ridge; their sum in double.
             gram, cross = gram + (near.T @ near).double(), cross + (near.T @ patches).double()
             seen += len(near)
             if seen >= ENOUGH * near.shape[1]:

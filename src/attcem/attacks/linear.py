@@ -16,8 +16,7 @@ from attcem.attacks.inversion import Inversion
 from attcem.attacks.regression import BUDGET, STRENGTHS, TrainingSet, principal_axes, ridge
 from attcem.types import Released, View
 
-MOST = 8192
-"""Releases to solve on."""
+MOST = 8192  # releases to solve on
 
 SHARES = (0.1, 0.5)
 """Principal axes to solve on, as shares of the images: more of them know the pictures that they were solved on."""

@@ -22,8 +22,7 @@ Encoder = Callable[[Pictures], Latent]
 RESENT, BEYOND = 256, 5.0
 """Targets sent twice to measure the noise; standard deviations of it by which a value may leave its range."""
 
-NATURAL = 0.25
-"""Pictures whose mean, patch spectrum and roughness differ by less than this are of the same kind."""
+NATURAL = 0.25  # pictures whose mean, patch spectrum and roughness differ by less than this are of the same kind
 
 
 @dataclass(frozen=True)

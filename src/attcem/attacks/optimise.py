@@ -22,8 +22,7 @@ from attcem.types import View
 ANCHORS, ROUGH = (0.3, 1.0, 3.0), (0.3, 1.0, 3.0)
 """Weights to choose from: of the decoder's likely errors, and in units of 2 / the public images' mean difference."""
 
-ERRORS = 8192
-"""Public images that show how the decoder errs: those it was trained on, which are many."""
+ERRORS = 8192  # public images that show how the decoder errs: those it was trained on, which are many
 
 
 @dataclass(frozen=True)
@@ -37,17 +36,14 @@ class Optimise(Attack):
 
     needs = WHITE_BOX
 
-    images: int = 64
-    """The first targets, which it attacks from every start."""
+    images: int = 64  # the first targets, which it attacks from every start
     worthwhile: float = 1.0
     """Where at least this share of the error goes on public images, all other targets are attacked from the guess."""
     solver: str = "lbfgs"
     steps: int = 200
-    restarts: int = 1
-    """Further starts, from the mean image and noise; the lowest objective is kept for each target."""
+    restarts: int = 1  # further starts, from the mean image and noise; the lowest objective is kept for each target
     draws: int = 8
-    tuning: int = 32
-    """Public images to tune on."""
+    tuning: int = 32  # public images to tune on
     start: DecoderAttack = field(default_factory=lambda: Decoder(64, 4))
 
     @property

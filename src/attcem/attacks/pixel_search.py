@@ -13,8 +13,7 @@ from attcem.attacks.errors import ErrorSpectrum
 from attcem.attacks.match import Match
 from attcem.types import Released
 
-SMOOTH = 0.01
-"""Differences of pixels below this count by their squares."""
+SMOOTH = 0.01  # differences of pixels below this count by their squares
 
 
 def roughness(x: Pictures) -> PerImage:

@@ -12,8 +12,7 @@ from attcem.attacks.base import Probe, seeded
 from attcem.attacks.regression import STRENGTHS, TrainingSet, ridge
 from attcem.types import Images, View
 
-DECAYS = (1e-4, 1e-3, 1e-2, 1e-1)
-"""Strengths of logistic regression to choose from."""
+DECAYS = (1e-4, 1e-3, 1e-2, 1e-1)  # strengths of logistic regression to choose from
 
 
 def logistic(
@@ -38,8 +37,7 @@ def logistic(
 class LinearProbe(Probe):
     """Names the class by a linear map of the latent: ridge or logistic, whichever is right more often on own images."""
 
-    steps: int = 30
-    """Of L-BFGS, for every strength of the logistic regression."""
+    steps: int = 30  # of L-BFGS, for every strength of the logistic regression
 
     def __call__(self, view: View, *, seed: int = 0) -> Int64[Tensor, " n"]:
         with seeded(seed):

@@ -38,8 +38,7 @@ PROPERTIES: dict[str, Callable[[Pictures], PerImage]] = {
 }
 """Question → the figure that answers it: is it above the public median?"""
 
-COLOURFUL = frozenset({"redder"})
-"""Questions that make sense only of a picture with colours."""
+COLOURFUL = frozenset({"redder"})  # questions that make sense only of a picture with colours
 
 
 def questions(images: Images) -> list[str]:

@@ -11,8 +11,7 @@ from attcem.attacks.base import Pictures, Probe, noise_variance, seeded
 from attcem.data.loader import in_order
 from attcem.types import Images, Oracle, View
 
-TOP = 5
-"""Candidates that the attacker names for each target."""
+TOP = 5  # candidates that the attacker names for each target
 
 QUIET = 1e-4
 """A position without noise counts as if it had this share of the mean variance: exact, but not infinitely so."""
@@ -25,10 +24,8 @@ class Reidentify(Probe):
     Distances are in units of the release's own noise at each position, as repeated queries of public images tell it.
     """
 
-    repeats: int = 8
-    """Queries of every candidate, averaged."""
-    sample: int = 256
-    """Public images that the noise is measured on."""
+    repeats: int = 8  # queries of every candidate, averaged
+    sample: int = 256  # public images that the noise is measured on
 
     def __call__(self, view: View, *, seed: int = 0) -> Int64[Tensor, "n top"]:
         if view.oracle is None or view.gallery is None:

@@ -45,8 +45,7 @@ class Substitute(Attack):
     steps: int = 400
     batch: int = 128
     lr: float = 2e-3
-    likeness: float = 1.0
-    """Weight of likeness to the observed latents against serving the cloud."""
+    likeness: float = 1.0  # weight of likeness to the observed latents against serving the cloud
 
     needs = frozenset({"public", "labels", "logits"})
 

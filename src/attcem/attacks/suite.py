@@ -12,8 +12,7 @@ from typing import Any
 from attcem.attacks.base import Attack, Probe
 from attcem.naming import check_name
 
-RECIPE = 1
-"""How the evaluator is made: another number for another recipe, and those made by an older one are not used."""
+RECIPE = 1  # how the evaluator is made: another number for another recipe, and those made by an older one are not used
 
 
 @dataclass(frozen=True)
@@ -22,15 +21,11 @@ class Suite:
 
     name: str
     number: int
-    attacks: Mapping[str, Attack]
-    """Name → the attack at the effort that it is allowed."""
+    attacks: Mapping[str, Attack]  # name → the attack at the effort that it is allowed
     probes: Mapping[str, Probe] = field(default_factory=dict)
-    theory: bool = False
-    """Whether it also says what theory promises."""
-    yardstick: Attack | None = None
-    """Asks at every stage where the protection comes from; without it nobody asks."""
-    seen: int = 160_000
-    """Images that the evaluator is shown while it learns: fewer where there is no time for more."""
+    theory: bool = False  # whether it also says what theory promises
+    yardstick: Attack | None = None  # asks at every stage where the protection comes from; without it nobody asks
+    seen: int = 160_000  # images that the evaluator is shown while it learns: fewer where there is no time for more
 
     @property
     def version(self) -> str:

@@ -81,8 +81,7 @@ class Untrained(Attack):
     steps: int = 600
     lr: float = 0.005
     draws: int = 8
-    tuning: int = 8
-    """Public images to find the stopping step with."""
+    tuning: int = 8  # public images to find the stopping step with
 
     @property
     def effort(self) -> float:

@@ -32,8 +32,7 @@ class Comparison:
     reference: str
     area_span: Span | None
     rows: tuple[Row, ...]
-    members: Mapping[str, tuple[int, ...]]
-    """Defence → the places of its runs among those given."""
+    members: Mapping[str, tuple[int, ...]]  # defence → the places of its runs among those given
 
 
 def compare(

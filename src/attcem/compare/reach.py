@@ -7,8 +7,7 @@ import numpy as np
 from attcem.metrics.stats import area_under, interpolate
 from attcem.runs import Curve
 
-NEAR = 5e-5
-"""An accuracy typed with four digits means the run that is printed so."""
+NEAR = 5e-5  # an accuracy typed with four digits means the run that is printed so
 
 
 class Span(NamedTuple):

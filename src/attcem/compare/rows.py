@@ -12,8 +12,7 @@ from attcem.compare.comparable import list_differences
 from attcem.runs import Curve
 
 ALPHA = 0.05
-ENOUGH = 3
-"""Fewer seeds than this are called few."""
+ENOUGH = 3  # fewer seeds than this are called few
 NUMBER = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?(?!\w)")
 """A number by itself: that of a name, as in `decoder_repeat_16` or `noise-2`, is part of the name."""
 

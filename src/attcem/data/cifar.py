@@ -25,13 +25,10 @@ class Layout:
     train: str
     test: str
     meta: str
-    names: str
-    """Key of the class names in the python form's meta."""
-    names_file: str
-    """File of the class names in the binary form."""
+    names: str  # key of the class names in the python form's meta
+    names_file: str  # file of the class names in the binary form
     labels: str
-    label_bytes: int
-    """Bytes before the pixels of a binary record; the last one is the label we want."""
+    label_bytes: int  # bytes before the pixels of a binary record; the last one is the label we want
 
 
 TEN = Layout("data_batch_*", "test_batch", "batches.meta", "label_names", "batches.meta.txt", "labels", 1)

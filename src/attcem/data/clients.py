@@ -11,12 +11,9 @@ from attcem.config import ClientsConfig
 from attcem.data.partitions import Data
 from attcem.types import Images
 
-LEAST = 10
-"""A client with fewer images learns nothing: the draw is repeated."""
-DRAWS = 100
-"""So often, then the settings are to blame."""
-Pieces = list[np.ndarray]
-"""Positions of each client's images, in ascending order."""
+LEAST = 10  # a client with fewer images learns nothing: the draw is repeated
+DRAWS = 100  # so often, then the settings are to blame
+Pieces = list[np.ndarray]  # positions of each client's images, in ascending order
 
 
 def deal_clients(data: Data, config: ClientsConfig) -> list[Images]:

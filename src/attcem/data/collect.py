@@ -15,8 +15,7 @@ ADVICE = "give (images, labels), a torch Dataset or DataLoader of such pairs, or
 class Pictures(NamedTuple):
     """Images, one label each, and the names that the labels count, where they are known."""
 
-    x: np.ndarray
-    """uint8, NHWC."""
+    x: np.ndarray  # uint8, NHWC
     y: np.ndarray
     names: tuple[str, ...] = ()
 

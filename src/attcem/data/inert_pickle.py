@@ -36,8 +36,7 @@ def loads(data: bytes) -> Any:
         raise ValueError(f"this pickle is refused ({error}): only plain values and integer arrays are read") from error
 
 
-PythonReader: Any = pickle._Unpickler
-"""The reader that is written in Python, whose every instruction can be replaced."""
+PythonReader: Any = pickle._Unpickler  # the reader that is written in Python, whose every instruction can be replaced
 
 
 def with_simple_keys(instruction: Callable[[Any], None], keys: slice) -> Callable[[Any], None]:

@@ -18,8 +18,7 @@ class Augment:
     flip: bool = True
 
 
-AT_ONCE = 256 * 64**2
-"""Pixels of a batch for evaluation, at most: those of 20 images of 224×224."""
+AT_ONCE = 256 * 64**2  # pixels of a batch for evaluation, at most: those of 20 images of 224×224
 NO_AUGMENT = Augment(crop=0, flip=False)
 
 

@@ -13,27 +13,19 @@ from torch.nn.functional import adaptive_avg_pool2d, avg_pool2d, normalize, pad
 
 from attcem.types.mapped import Chosen, blocks
 
-RECIPE = 1
-"""Rises with every change that may find other pairs."""
-GRID, SIDE = 8, 32
-"""Pixels along a side of a thumbnail, and at most of the picture in which detail is compared."""
+RECIPE = 1  # rises with every change that may find other pairs
+GRID, SIDE = 8, 32  # pixels along a side of a thumbnail, and at most of the picture in which detail is compared
 CLOSE_AXES, SHARED_AXES = 32, 64
 """Principal axes in which thumbnails are compared, and those of detail that are left out as shared by many pictures."""
-REFERENCES = 2000
-"""So many pictures, evenly spread, stand for the data set where all of them would take long."""
-NEAR = 0.5
-"""Two thumbnails are close at this share of the distance to the edge of their surroundings."""
-FLAT = 2.0
-"""Thumbnails that deviate by fewer grey levels show nothing that could be compared."""
-NOISE = 5.0
-"""Grey levels of deviation that compression alone may cause."""
-WINDOW, SHIFT = 5, 2
-"""Pixels around each one that detail is measured against, and by which copies may be shifted."""
+REFERENCES = 2000  # so many pictures, evenly spread, stand for the data set where all of them would take long
+NEAR = 0.5  # two thumbnails are close at this share of the distance to the edge of their surroundings
+FLAT = 2.0  # thumbnails that deviate by fewer grey levels show nothing that could be compared
+NOISE = 5.0  # grey levels of deviation that compression alone may cause
+WINDOW, SHIFT = 5, 2  # pixels around each one that detail is measured against, and by which copies may be shifted
 PAIRS, DEVIATIONS = 400, 10
 """Random pairs of a class; detail must correlate by so many deviations above their median, within the bounds below."""
 LEAST, ENOUGH = 0.5, 0.9
-BLOCK = 1024
-"""Rows, or pairs, handled at a time."""
+BLOCK = 1024  # rows, or pairs, handled at a time
 
 
 def near_pairs(images: np.ndarray | Chosen, labels: np.ndarray) -> np.ndarray:

@@ -17,8 +17,7 @@ from attcem.types.mapped import MEMORY, Chosen
 
 PARTITIONS = ("private", "validation", "public", "test")
 
-Indices = dict[str, np.ndarray]
-"""Partition → positions in the source, training images first, then test images."""
+Indices = dict[str, np.ndarray]  # partition → positions in the source, training images first, then test images
 
 
 @dataclass(frozen=True)

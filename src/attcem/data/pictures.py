@@ -17,10 +17,8 @@ EXTENSIONS = (".png", ".jpg", ".jpeg", ".pgm", ".ppm", ".pnm", ".bmp", ".webp", 
 GREY_MODES = ("1", "L", "LA", "I", "I;16", "F")
 UNREADABLE = (OSError, SyntaxError, ValueError, EOFError, struct.error, UnidentifiedImageError)
 
-Picture = tuple[str, bytes | Path]
-"""A name for messages, and the file or its content."""
-Labelled = list[tuple[str, Picture]]
-"""Class and picture."""
+Picture = tuple[str, bytes | Path]  # a name for messages, and the file or its content
+Labelled = list[tuple[str, Picture]]  # class and picture
 
 
 def is_picture(name: str) -> bool:

@@ -24,13 +24,11 @@ UNREADABLE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, ValueError)
 class Source:
     """Training images with labels; perhaps an official test set; perhaps groups that must stay together."""
 
-    x_train: np.ndarray
-    """uint8, NHWC (NHW is taken as one channel)."""
+    x_train: np.ndarray  # uint8, NHWC (NHW is taken as one channel)
     y_train: np.ndarray
     x_test: np.ndarray | None = None
     y_test: np.ndarray | None = None
-    group: np.ndarray | None = None
-    """One id per training image, or per training image and then per test image."""
+    group: np.ndarray | None = None  # one id per training image, or per training image and then per test image
     class_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

@@ -36,8 +36,7 @@ from attcem.defences.vib import VIB
 from attcem.links import as_chain, read_links
 from attcem.naming import check_options, look_up
 
-Chain = Guard
-"""Its name in the first edition."""
+Chain = Guard  # its name in the first edition
 
 DEFENCES: dict[str, type[Defence]] = {
     "none": Undefended,

@@ -11,8 +11,7 @@ from attcem.defences.arl import ARL
 from attcem.naming import look_up
 from attcem.types import Latent, Released
 
-LARGEST = 1e4
-"""The generator sees no larger numbers: what it makes of them stays finite."""
+LARGEST = 1e4  # the generator sees no larger numbers: what it makes of them stays finite
 
 
 def within_all(raw: Float[Tensor, " b *latent"]) -> Float[Tensor, " b *latent"]:

@@ -15,11 +15,9 @@ from torch.func import functional_call
 from attcem.maths.similarity import structural_similarity
 from attcem.types import Released
 
-PLANES = 4
-"""Colour planes that are painted: as many as an image has are compared, the others mean nothing."""
+PLANES = 4  # colour planes that are painted: as many as an image has are compared, the others mean nothing
 
-GRID = 4
-"""Side of the grid on which a latent without positions is laid out."""
+GRID = 4  # side of the grid on which a latent without positions is laid out
 
 Score = Callable[[Float[Tensor, "b c h w"], Float[Tensor, "b c h w"]], Float[Tensor, ""]]
 

@@ -27,8 +27,7 @@ from attcem.maths import (
 from attcem.naming import look_up
 from attcem.types import Batch
 
-MOST_CHANNELS = 256
-"""A full covariance per sample is made on the way: beyond this it would dwarf the latents."""
+MOST_CHANNELS = 256  # a full covariance per sample is made on the way: beyond this it would dwarf the latents
 
 Recall = Callable[[Moments], Moments]
 Rate = Callable[

@@ -18,8 +18,7 @@ from attcem.types import Batch
 FITTED, NUMBERS = 100_000, 2**27
 """At most so many tokens, and so many numbers in them, are kept for a fit, drawn at random."""
 
-LARGEST = 1e12
-"""A token with larger features is left out of a fit: sums of its squares need not be finite."""
+LARGEST = 1e12  # a token with larger features is left out of a fit: sums of its squares need not be finite
 
 FORMS = dict.fromkeys(("hinge", "variance", "logdet"))
 UNLEARNED = {name: kind for name, kind in TOKENS.items() if name != "project"}

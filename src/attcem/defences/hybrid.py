@@ -16,8 +16,7 @@ from attcem.maths import NEED_NOISE
 from attcem.naming import look_up
 from attcem.types import Batch
 
-KEEP = 0.9
-"""Of a class's running risk at each step in which it is seen."""
+KEEP = 0.9  # of a class's running risk at each step in which it is seen
 
 DEEP: dict[str, Callable[..., Surrogate]] = {
     "slot": Slot,

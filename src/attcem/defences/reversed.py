@@ -12,8 +12,7 @@ from attcem.defences.adversary import Adversary
 from attcem.defences.base import Defence
 from attcem.types import Batch, Latent, Released
 
-KEEP = 0.99
-"""Share of the running moments that stays at each step."""
+KEEP = 0.99  # share of the running moments that stays at each step
 
 
 def log_error(guess: Float[Tensor, "b c h w"], x: Float[Tensor, "b c h w"]) -> Float[Tensor, ""]:

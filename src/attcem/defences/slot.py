@@ -16,8 +16,7 @@ from attcem.types import Batch
 FORMS = dict.fromkeys(("hinge", "mixture"))
 SILENT_CALLS = 100
 SHUT_ABOVE = {"snr": 0.5, "dim": 0.6}
-KEEP = 0.9
-"""Of a running mean at each call."""
+KEEP = 0.9  # of a running mean at each call
 
 
 class Slot(Attentive):

@@ -18,8 +18,7 @@ from attcem.maths.gates import THRESHOLDS, Circumstances, Scalar
 from attcem.naming import look_up
 from attcem.types import Batch, Latent
 
-BINS = 16
-"""Of every histogram."""
+BINS = 16  # of every histogram
 
 
 @dataclass(frozen=True)
@@ -28,12 +27,9 @@ class Part:
 
     z: Latent
     y: Int64[Tensor, " n"]
-    present: Int64[Tensor, " c"]
-    """The classes' own numbers."""
-    p: Float[Tensor, " c"]
-    """M / B, a class's share of the whole batch."""
-    progress: float = 0.0
-    """Share of training done."""
+    present: Int64[Tensor, " c"]  # the classes' own numbers
+    p: Float[Tensor, " c"]  # M / B, a class's share of the whole batch
+    progress: float = 0.0  # share of training done
 
     @property
     def classes(self) -> int:
@@ -63,10 +59,8 @@ class Insight:
 
     weight: Float[Tensor, "n t"] | None = None
     """Attention on each token, 1 over a class; nothing where all weigh the same."""
-    resp: Float[Tensor, "n t k"] | None = None
-    """Responsibilities of slots or clusters."""
-    gates: dict[str, Tensor] = field(default_factory=dict)
-    """Name → values between 0 (shut) and 1 (open), of any shape."""
+    resp: Float[Tensor, "n t k"] | None = None  # responsibilities of slots or clusters
+    gates: dict[str, Tensor] = field(default_factory=dict)  # name → values between 0 (shut) and 1 (open), of any shape
 
 
 class Surrogate(Defence, ABC):
@@ -80,8 +74,7 @@ class Surrogate(Defence, ABC):
     threshold: str = "noise"
     var_threshold: float = 0.125
     gamma: float = 1e-6
-    bounds_information: bool = False
-    """Whether the value stays an upper bound on I(x;z), whatever its own parameters do."""
+    bounds_information: bool = False  # whether the value stays an upper bound on I(x;z), whatever its own parameters do
 
     def setup(self, *, latent: Sequence[int], classes: int, sigma: float) -> None:
         if NOISE in self.needs and not sigma > 0:

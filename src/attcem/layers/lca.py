@@ -5,8 +5,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-ROUNDS = 6
-"""Of power iteration: mostly .6 to 1 of the largest eigenvalue, but a start may lie across what it looks for."""
+ROUNDS = 6  # of power iteration: mostly .6 to 1 of the largest eigenvalue, but a start may lie across what it looks for
 
 SHARE = 0.55
 """Of an upper bound on the largest eigenvalue, below which no estimate is believed: half of it would already settle."""

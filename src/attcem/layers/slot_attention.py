@@ -87,7 +87,7 @@ class SlotAttention(nn.Module):
         if group is not None:
             mass = slots.new_zeros(slots.shape[:2]).index_add(0, group, mass)
             total = torch.zeros_like(slots).index_add(0, group, total)
-        # A set in which nothing counts has no mass: its update is zero.
+        # a set in which nothing counts has no mass: its update is zero.
         update = total / mass.clamp_min(self.eps).unsqueeze(-1)
         slots = self.gru(update.flatten(0, 1), slots.flatten(0, 1)).unflatten(0, slots.shape[:2])
         return slots + self.mlp(self.norm_mlp(slots)), resp

@@ -6,8 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-LEAST_UNBIASED = 4
-"""Samples below which the bias cannot be corrected."""
+LEAST_UNBIASED = 4  # samples below which the bias cannot be corrected
 
 
 def distance_correlation(

@@ -8,8 +8,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
-Scalar = float | Float[Tensor, ""]
-"""A setting, or a parameter that is learned."""
+Scalar = float | Float[Tensor, ""]  # a setting, or a parameter that is learned
 
 
 def variance_threshold(sigma: float, var_threshold: float, gamma: float) -> float:

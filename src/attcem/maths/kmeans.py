@@ -11,8 +11,7 @@ from attcem.maths.moments import Segment, segment_count, segment_sum
 Samples = Float[Tensor, "n d"]
 Centres = Float[Tensor, "c k d"]
 
-AT_ONCE = 1024
-"""Deviations of so many samples stay in the cache."""
+AT_ONCE = 1024  # deviations of so many samples stay in the cache
 
 
 @dataclass(frozen=True)
@@ -21,10 +20,8 @@ class Clusters:
 
     mu: Centres
     pi: Float[Tensor, "c k"]
-    var: Float[Tensor, "c k d"]
-    """Mean of (x−μ)² over the cluster's samples, feature by feature."""
-    count: Int64[Tensor, " c"]
-    """Samples of each segment."""
+    var: Float[Tensor, "c k d"]  # mean of (x−μ)² over the cluster's samples, feature by feature
+    count: Int64[Tensor, " c"]  # samples of each segment
 
 
 @torch.no_grad()
@@ -84,7 +81,7 @@ def assign(
 ) -> tuple[Int64[Tensor, " n"], Float[Tensor, " n"]]:
     """The nearest centre, the first of equally near ones, and its squared distance."""
     alive = torch.ones_like(mu[..., 0], dtype=torch.bool) if alive is None else alive
-    # A sample that is infinitely far from everything belongs to a cluster that lives, too.
+    # a sample that is infinitely far from everything belongs to a cluster that lives, too.
     index = alive.long().argmax(1)[segment]
     distance = torch.full_like(x[:, 0], torch.inf)
     for j in range(mu.shape[1]):

@@ -8,13 +8,11 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-Segment = Int64[Tensor, " n"]
-"""Which segment each row belongs to."""
+Segment = Int64[Tensor, " n"]  # which segment each row belongs to
 Tokens = Float[Tensor, "n *t d"]
 Responsibilities = Float[Tensor, "n *t k"]
 
-EMPTY = 1e-20
-"""A slot with less mass than this holds nothing: its moments are zero, and so are their gradients."""
+EMPTY = 1e-20  # a slot with less mass than this holds nothing: its moments are zero, and so are their gradients
 
 
 @dataclass(frozen=True)

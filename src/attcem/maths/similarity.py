@@ -4,8 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-WINDOW, BLUR = 11, 1.5
-"""Side and standard deviation of the Gaussian window in which structure is compared."""
+WINDOW, BLUR = 11, 1.5  # side and standard deviation of the Gaussian window in which structure is compared
 
 LUMINANCE_FLOOR, CONTRAST_FLOOR = 0.01**2, 0.03**2
 

@@ -124,8 +124,7 @@ class InvertedResidual(nn.Module):
 class MobileNetV2:
     """MobileNetV2 for small images: inverted residuals, cut after unit 5 unless told otherwise."""
 
-    cut: int = 5
-    """After the first halving: stem, one thin block, two of 24 channels, the first of 32."""
+    cut: int = 5  # after the first halving: stem, one thin block, two of 24 channels, the first of 32
 
     def __call__(self, shape: Shape, classes: int, width: float) -> nn.Sequential:
         now = multiple_of_eight(32 * width)

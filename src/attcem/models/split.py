@@ -19,13 +19,10 @@ from attcem.types import Record
 class Split(nn.Module):
     """Encoder and decoder with disjoint parameters, and what is needed to build them again."""
 
-    spec: dict[str, Any] | None
-    """JSON-able description for `build_split`; None when the user's own module was cut."""
-    latent_shape: tuple[int, ...]
-    """Shape of one clean latent, without the batch."""
+    spec: dict[str, Any] | None  # JSON-able description for `build_split`; None when the user's own module was cut
+    latent_shape: tuple[int, ...]  # shape of one clean latent, without the batch
     classes: int
-    record: Record | None
-    """How it was trained, for results: `fit` and `load_run` set it."""
+    record: Record | None  # how it was trained, for results: `fit` and `load_run` set it
 
     def __init__(
         self,

@@ -20,8 +20,7 @@ class Call:
 
     path: str
     end: fx.Node
-    output: fx.Node | None
-    """None when the submodule returned more than one value."""
+    output: fx.Node | None  # none when the submodule returned more than one value
 
 
 class CallTracer(fx.Tracer):

@@ -9,15 +9,13 @@ from torch import Tensor, nn
 from attcem.models.graphs import undisturbed
 from attcem.types.mapped import blocks
 
-Shape = tuple[int, ...]
-"""Channels, height, width of one image."""
+Shape = tuple[int, ...]  # channels, height, width of one image
 Backbone = Callable[[Shape, int, float], nn.Sequential]
 """(shape, classes, width) → a Sequential of named units, of which a cut is a slice.
 
 Every channel count is multiplied by `width`; an attribute `cut` says how many units stay on the device by default.
 """
-SMALLEST_STD = 1 / 255
-"""One grey level: a constant channel is centred, not blown up."""
+SMALLEST_STD = 1 / 255  # one grey level: a constant channel is centred, not blown up
 
 
 class Normalise(nn.Module):

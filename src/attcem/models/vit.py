@@ -8,8 +8,7 @@ from torch import Tensor, nn
 
 from attcem.models.units import Shape, initialise, scaled
 
-PATCH, SIDE = 4, 56
-"""Patches have 4 pixels a side for every 56 of the image: 8×8 of them in 32 pixels, 14×14 in 224."""
+PATCH, SIDE = 4, 56  # patches have 4 pixels a side for every 56 of the image: 8×8 of them in 32 pixels, 14×14 in 224
 
 Tokens = Float[Tensor, "b n d"]
 

@@ -17,8 +17,7 @@ from attcem.reading.content import MEGABYTE, one_line, open_plain, read_content
 
 HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 PNG_LIMIT = 64 * MEGABYTE
-PIXELS = 64 * MEGABYTE
-"""A strip of 256 pictures of ImageNet's size has 13 million."""
+PIXELS = 64 * MEGABYTE  # a strip of 256 pictures of ImageNet's size has 13 million
 MODES = ("L", "RGB", "RGBA", "P")
 
 

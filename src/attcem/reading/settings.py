@@ -11,8 +11,7 @@ import yaml
 from attcem.reading.content import read_content
 from attcem.reading.plain import DEEPEST, checked, mapping_of
 
-LIMIT = 200_000
-"""Characters of a file, and of what it becomes once every alias is written out."""
+LIMIT = 200_000  # characters of a file, and of what it becomes once every alias is written out
 FLOAT, DATE = "tag:yaml.org,2002:float", "tag:yaml.org,2002:timestamp"
 
 

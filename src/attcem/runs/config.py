@@ -10,8 +10,7 @@ from attcem.types import Result
 
 T = TypeVar("T")
 
-MACHINE = {"data.root", "train.device", "train.tensorboard"}
-"""Settings that say where a run happens, not what it finds."""
+MACHINE = {"data.root", "train.device", "train.tensorboard"}  # settings that say where a run happens, not what it finds
 
 
 def links(run: Result) -> dict[str, dict[str, Any]]:

@@ -18,12 +18,10 @@ class Curve:
     """One defence: its settings, one for each strength, the weakest first, and its undefended twins."""
 
     name: str
-    chain: str
-    """Its links with all their words: another name it goes by."""
+    chain: str  # its links with all their words: another name it goes by
     settings: tuple[Setting, ...]
     undefended: tuple[Result, ...]
-    dividing: tuple[str, ...] = ()
-    """Numbers, not strengths, in which it differs from curves of the same words."""
+    dividing: tuple[str, ...] = ()  # numbers, not strengths, in which it differs from curves of the same words
 
     @cached_property
     def runs(self) -> list[Result]:

@@ -20,8 +20,7 @@ class Setting:
 
     runs: tuple[Result, ...]
     name: str = ""
-    family: str = ""
-    """What it shares with the same defence at other strengths."""
+    family: str = ""  # what it shares with the same defence at other strengths
 
     @cached_property
     def surroundings(self) -> dict[str, Any]:

@@ -16,8 +16,7 @@ from attcem.types.result import OtherSchema, Result
 
 LOCK = ".sweep.lock"
 DAMAGED = "result.json.damaged"
-ATTEMPTS = 3
-"""How often a run is started before a dying process counts as a failure."""
+ATTEMPTS = 3  # how often a run is started before a dying process counts as a failure
 
 
 class Engine(Protocol):

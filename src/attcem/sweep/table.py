@@ -15,8 +15,7 @@ from attcem.progress import console, say
 from attcem.sweep.grid import Run
 from attcem.sweep.perform import LOG, Outcome
 
-NEAR = 0.05
-"""How much accuracy the best run may lack against the most accurate one."""
+NEAR = 0.05  # how much accuracy the best run may lack against the most accurate one
 
 REACHED = re.compile(r"^(epoch \d+/\d+|attack \d+ of \d+: \w+)", re.MULTILINE)
 

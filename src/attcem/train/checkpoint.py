@@ -60,8 +60,7 @@ class State:
     optimiser: dict[str, float | None] = field(default_factory=dict)
     files: dict[str, Annotated[dict[str, str], TensorFile]] = field(default_factory=dict)
     dropped: list[Annotated[dict[str, str], TensorFile]] = field(default_factory=list)
-    draw: str = ""
-    """sha256 of the images' positions in the data set; empty where that is not known."""
+    draw: str = ""  # sha256 of the images' positions in the data set; empty where that is not known
     defence: list[dict[str, Any]] | None = None
     """What it is trained under, as a configuration describes it; nothing in files of an earlier version."""
 

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 import torch
 from torch import Tensor
 
-EVERY = 16
-"""One step in so many is looked at closely, so that looking costs next to nothing."""
+EVERY = 16  # one step in so many is looked at closely, so that looking costs next to nothing
 
 
 class Diagnostics:

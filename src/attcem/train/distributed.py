@@ -15,14 +15,11 @@ from attcem.train.collectives import Own, Sum, Together, rows_of
 from attcem.train.team import ALONE, Team
 from attcem.train.whole_batch import whole_batch
 
-PATIENCE = timedelta(minutes=10)
-"""How long a process waits for the others before it gives up: one of them may be dead."""
+PATIENCE = timedelta(minutes=10)  # how long a process waits for the others before it gives up: one of them may be dead
 
-LAUNCHED = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
-"""What torchrun tells every process that it starts."""
+LAUNCHED = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")  # what torchrun tells every process that it starts
 
-_over = False
-"""Whether the team of this process has done its work: what is trained afterwards is trained alone."""
+_over = False  # whether the team of this process has done its work: what is trained afterwards is trained alone
 
 
 def team_size() -> int:

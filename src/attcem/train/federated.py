@@ -26,8 +26,7 @@ from attcem.train.prediction import review_images
 from attcem.train.schedule import recipe_for
 from attcem.train.team import ALONE
 
-TALLIED = ("loss", "correct", "seen", "skipped")
-"""What is counted for every client by itself."""
+TALLIED = ("loss", "correct", "seen", "skipped")  # what is counted for every client by itself
 
 
 def refuse_processes() -> None:
@@ -78,8 +77,7 @@ def fit_clients(
 class Client(Learner):
     """One device and its owner: nothing in here has seen an image of anybody else."""
 
-    since = 0
-    """Images that it learned from since it last gave its encoder away."""
+    since = 0  # images that it learned from since it last gave its encoder away
 
     def exchanged(self) -> dict[str, Tensor]:
         return exchanged(self.model.encoder, self.guard)

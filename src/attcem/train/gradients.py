@@ -56,7 +56,7 @@ def one_pass(
     logits = team.run_rows(model.decoder, guard.release(leaf))
     loss = F.cross_entropy(logits, y)
     loss.backward()
-    # A release that ignores the latent leaves no gradient at it.
+    # a release that ignores the latent leaves no gradient at it.
     at_latent = torch.zeros_like(leaf) if leaf.grad is None else leaf.grad
     report = StepReport(loss.detach(), (logits.detach().argmax(1) == y).sum(), Batch(x.detach(), y, leaf.detach()))
 

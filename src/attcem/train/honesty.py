@@ -10,8 +10,7 @@ from attcem.train.learner import Learner
 from attcem.train.prediction import clean_latents
 from attcem.types import Batch
 
-FROZEN = 32
-"""Batches of latents on which a surrogate is tested."""
+FROZEN = 32  # batches of latents on which a surrogate is tested
 STEPS = 200
 RATE = 3e-3
 

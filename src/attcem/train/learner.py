@@ -70,7 +70,7 @@ class Learner:
                 progress=epoch / self.config.epochs,
                 watched=watched,
             )
-        # A defence's own parameters are clipped by themselves: they must not slow the network down.
+        # a defence's own parameters are clipped by themselves: they must not slow the network down.
         norms = [torch.nn.utils.clip_grad_norm_(group["params"], self.recipe.clip) for group in groups]
         if not all(math.isfinite(value) for value in (report.loss, *norms)):
             for buffer, old in zip(self.buffers, before, strict=True):

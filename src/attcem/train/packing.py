@@ -6,8 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-Optimisers = Mapping[str, torch.optim.Optimizer]
-"""Under the beginning of their names in a checkpoint."""
+Optimisers = Mapping[str, torch.optim.Optimizer]  # under the beginning of their names in a checkpoint
 
 
 def pack(modules: Mapping[str, torch.nn.Module], optimisers: Optimisers) -> tuple[dict[str, Tensor], dict[str, Any]]:

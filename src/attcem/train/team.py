@@ -18,10 +18,8 @@ class Team:
 
     rank: int = 0
     size: int = 1
-    rows: slice = slice(None)
-    """Of the batch that a network is working on: those of this process."""
-    total: int = 0
-    """How many rows that batch has."""
+    rows: slice = slice(None)  # of the batch that a network is working on: those of this process
+    total: int = 0  # how many rows that batch has
 
     @property
     def first(self) -> bool:

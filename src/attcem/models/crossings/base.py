@@ -21,8 +21,7 @@ class Crossing(ABC):
     """
 
     CLOUDS: ClassVar[tuple[str, ...]] = ("backbone", "head")
-    called: ClassVar[str] = "crossing"
-    """What users call it in their settings."""
+    called: ClassVar[str] = "crossing"  # what users call it in their settings
     normalise: bool = True
     cloud: str = "head"
     condense: int | None = None

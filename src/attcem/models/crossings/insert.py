@@ -11,8 +11,7 @@ from attcem.models.crossings.base import Crossing
 from attcem.models.crossings.map import Map
 from attcem.models.units import Shape, shape_after
 
-HIDDEN, ON_THE_DEVICE = 512, 128
-"""Width of the small head, and of the dense layer with which a device condenses."""
+HIDDEN, ON_THE_DEVICE = 512, 128  # width of the small head, and of the dense layer with which a device condenses
 
 
 def insert(
