@@ -28,7 +28,7 @@ class AttentionPooling(nn.Module):
             )
         self.grid = grid
         self.norm = nn.LayerNorm(channels)
-        self.scores = GatedScores(channels, tokens)
+        self.scores = GatedScores(channels, tokens, hidden=channels)
         self.values = convolution(channels, width, kernel=1)
         self.positions = nn.Parameter(0.02 * torch.randn(height * long, channels)) if positions else None
         initialise(self.values)
