@@ -2,10 +2,10 @@
 
 import sys
 
-from benchmarks import attack, defences, distributed, loader, memory, startup, surrogates, sweep
+from benchmarks import attack, crossings, defences, distributed, loader, memory, startup, surrogates, sweep
 
 found = []
-for benchmark in (loader, startup, surrogates, defences, memory, attack, distributed, sweep):
+for benchmark in (loader, startup, surrogates, crossings, defences, memory, attack, distributed, sweep):
     for figure in benchmark.figures():
         print(figure, flush=True)
         found.append(figure)

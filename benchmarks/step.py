@@ -45,9 +45,12 @@ def surrogate(name: str) -> Defence:
 class Step:
     """A network at full width with its own weights, the same for everyone, under noise and perhaps a surrogate."""
 
-    def __init__(self, penalised: Defence | None = None, gradients: Gradients = one_pass) -> None:
+    def __init__(
+        self, penalised: Defence | None = None, gradients: Gradients = one_pass, crossing: dict | None = None
+    ) -> None:
         torch.manual_seed(0)
-        network = split("vgg11_bn", shape=(3, 32, 32), classes=CLASSES, cut=4, bottleneck=8)
+        crosses = crossing or {"map": {"channels": 8}}
+        network = split("vgg11_bn", shape=(3, 32, 32), classes=CLASSES, cut=4, crossing=crosses)
         self.model = network.to(memory_format=torch.channels_last).train()  # type: ignore[call-overload]
         self.x = torch.rand(BATCH, 3, 32, 32).to(memory_format=torch.channels_last)
         self.y = torch.randint(0, CLASSES, (BATCH,))

@@ -14,6 +14,7 @@ import yaml
 
 import attcem
 from attcem.cli import main
+from attcem.configfile import parse_experiment
 from attcem.listing import preset_paths, sweep_paths
 
 TINY = """\
@@ -341,3 +342,20 @@ def test_another_system_is_told_what_it_lacks():
     line = "import os; os.name = 'nt'; import attcem"
     done = subprocess.run([sys.executable, "-c", line], capture_output=True, text=True)
     assert done.returncode == 1 and done.stderr.endswith("on Windows, install it inside WSL\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "recommended"),
+    [("", True), ("--seed 1 --train.epochs 2", True), ("--model.width 0.5", False), ("--defence.noise.sigma 1", False)],
+)
+def test_a_run_without_file_model_and_defence_is_the_recommended_one(line, recommended, monkeypatch):
+    asked = []
+
+    def remember(experiment, *_, **__):
+        asked.append(experiment)
+        raise ValueError("enough")
+
+    monkeypatch.setattr("attcem.experiment.run", remember)
+    assert main(["run", *line.split()]) == 1
+    preset = parse_experiment([str(preset_paths()["recommended"])])
+    assert (asked[0].model == preset.model) == recommended and (asked[0].defence == preset.defence) == recommended

@@ -21,7 +21,7 @@ VERSIONS = {
     "glance": "glance-5+2f5637c9",
     "demo": "demo-3+468c6300",
     "quick": "quick-3+25f4fb75",
-    "patient": "patient-1+72c8ce57",
+    "patient": "patient-1+7b2304d1",
     "standard": "standard-4+09af3a92",
     "full": "full-3+2ca6d288",
 }

@@ -67,14 +67,16 @@ STANDARD_FEEDBACK = Feedback(STANDARD_MEDIUM, cycle=300, doublings=1)
 YARDSTICK = Decoder(32, 2, cycle=400, doublings=1)
 PATIENT = replace(MEDIUM, doublings=4, tolerance=0.05)  # goes on until a doubling gains less than 5 %
 
+QUICK_OPTIMISE = Optimise(images=32, solver="adam", steps=100, start=QUICK_MEDIUM)
 QUICK: dict[str, Attack] = {
     "linear": Linear(),
     "decoder_small": QUICK_SMALL,
     "decoder_medium": QUICK_MEDIUM,
     "decoder_class": ClassAware(QUICK_SMALL, cycle=100, doublings=1),
     "decoder_repeat_16": Repeated(QUICK_SMALL, 16),
-    "optimise_adam": Optimise(images=32, solver="adam", steps=100, start=QUICK_MEDIUM),
+    "optimise_adam": QUICK_OPTIMISE,
 }
+AFTER_PATIENCE = {"decoder_medium": PATIENT, "optimise_adam": replace(QUICK_OPTIMISE, start=PATIENT)}
 
 EVERY_SUITE = (
     Suite("none", 1, {}, seen=20_000),
@@ -90,7 +92,7 @@ EVERY_SUITE = (
         seen=20_000,
     ),
     Suite("quick", 3, QUICK, probes=PROBES, theory=True, seen=60_000),
-    Suite("patient", 1, QUICK | {"decoder_patient": PATIENT}, probes=PROBES, theory=True, seen=60_000),
+    Suite("patient", 1, QUICK | AFTER_PATIENCE, probes=PROBES, theory=True, seen=60_000),
     Suite(
         "standard",
         4,

@@ -1,0 +1,59 @@
+"""What a crossing costs next to the map: a training step, one picture on the device, and what the device computes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from attcem.models import split
+from benchmarks.harness import Figure, ratio
+from benchmarks.step import Step
+
+FORMS: dict[str, dict] = {
+    "pool": {"pool": {}},
+    "pool, condensed": {"pool": {"condense": 64}},
+    "attention": {"attention": {}},
+    "attention, condensed": {"attention": {"condense": 64}},
+    "slot": {"slot": {}},
+}
+MAP: dict = {"map": {"channels": 8}}
+GOALS = {"step": 1.10, "latency": 1.10, "compute": 1.15}
+
+
+def device(crossing: dict, width: float) -> torch.nn.Module:
+    torch.manual_seed(0)
+    return split("vgg11_bn", shape=(3, 32, 32), classes=10, cut=4, width=width, crossing=crossing).encoder.eval()
+
+
+def multiplications(crossing: dict, width: float) -> int:
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        device(crossing, width)(torch.rand(1, 3, 32, 32))
+    return counter.get_total_flops()
+
+
+@torch.no_grad()
+def latency(crossing: dict, width: float) -> float:
+    """One picture at a time, twenty in a row, against the map."""
+    x, here, there = torch.rand(1, 3, 32, 32), device(crossing, width), device(MAP, width)
+    return ratio(lambda: [here(x) for _ in range(20)], lambda: [there(x) for _ in range(20)], rounds=31)
+
+
+def figures() -> Iterator[Figure]:
+    """Full width for step and latency, and a quarter of it, where a crossing weighs more."""
+    for name, crossing in FORMS.items():
+        goals = GOALS if name.startswith("attention") else {}
+        step = ratio(Step(crossing=crossing), Step())
+        yield Figure(f"training step, {name} / map", step, goals.get("step"), at_least=False)
+        for width in (1.0, 0.25):
+            found = latency(crossing, width)
+            yield Figure(
+                f"device latency at width {width:g}, {name} / map", found, goals.get("latency"), at_least=False
+            )
+            more = multiplications(crossing, width) / multiplications(MAP, width)
+            yield Figure(f"device compute at width {width:g}, {name} / map", more, GOALS["compute"], at_least=False)
+
+
+if __name__ == "__main__":
+    print(*figures(), sep="\n")
