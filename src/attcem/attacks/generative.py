@@ -19,7 +19,6 @@ from attcem.progress import bar
 from attcem.types import Released, View
 
 TOGETHER, MEASURED = 64, 256  # images searched at a time; public images to learn from how wrong the decoder is
-
 REFINEMENTS = (0.03, 0.3, 3.0, 30.0)
 """Weights of the penalty on what is added to the generated image, in units of 1 / its mean square on public images."""
 
@@ -59,8 +58,9 @@ class Generative(Attack):
         with seeded(seed):
             own, held_out = hold_out(view.public, seed)
             decoder = self.start.trained(view, seed, progress)
-            model = self.prior.trained(view, own, seed, progress)
-            x = held_out[:MEASURED].pixels().to(view.targets.device)
+            where = view.targets.device
+            model = view.workbook.model(self.prior, seed, lambda: self.prior.train(own, where, seed, progress))
+            x = held_out[:MEASURED].pixels().to(where)
             z = torch.cat([view.oracle(part) for part in x.split(TOGETHER)])
             known = x, decoder.invert(z), z
             search = Search(self, model, Match(view, seed), *known)
@@ -95,8 +95,7 @@ class Search:
             rest = guess - self.model.generate(start)
 
         def objective(w: Tensor) -> Tensor:
-            mismatch = self.match(rest + self.model.generate(w), z) / self.temper
-            return mismatch + ((w - start).square() / self.tau).sum(1)
+            return self.match(rest + self.model.generate(w), z) / self.temper + ((w - start).square() / self.tau).sum(1)
 
         w, _ = adam(objective, start, self.attack.steps, lr=self.attack.lr, low=-math.inf, high=math.inf)
         with torch.no_grad():
