@@ -58,9 +58,8 @@ class Generative(Attack):
         with seeded(seed):
             own, held_out = hold_out(view.public, seed)
             decoder = self.start.trained(view, seed, progress)
-            where = view.targets.device
-            model = view.workbook.model(self.prior, seed, lambda: self.prior.train(own, where, seed, progress))
-            x = held_out[:MEASURED].pixels().to(where)
+            model = self.prior.trained(view, own, seed, progress)
+            x = held_out[:MEASURED].pixels().to(view.targets.device)
             z = torch.cat([view.oracle(part) for part in x.split(TOGETHER)])
             known = x, decoder.invert(z), z
             search = Search(self, model, Match(view, seed), *known)

@@ -14,7 +14,7 @@ from attcem.attacks.grid import PATCH, Unfold
 from attcem.attacks.inverter import Residual, zeroed
 from attcem.data.loader import Loader
 from attcem.progress import bar
-from attcem.types import Images
+from attcem.types import Images, View
 
 
 class VAE(nn.Module):
@@ -87,6 +87,9 @@ class Prior:
     steps: int = 400
     batch: int = 64
     lr: float = 2e-3
+
+    def trained(self, view: View, images: Images, seed: int, progress: bool = False) -> VAE:
+        return view.workbook.model(self, seed, lambda: self.train(images, view.targets.device, seed, progress))
 
     def train(self, images: Images, device: torch.device, seed: int, progress: bool) -> VAE:
         pixels = images.pixels().to(device)

@@ -52,7 +52,6 @@ class Observed:
 
     @property
     def silent(self) -> bool:
-        """Whether the latents vary no more than the noise does."""
         total, noise = self.latents.var(0, correction=0).sum(), self.noise.square().sum()
         return bool(total <= (1 + 4 * math.sqrt(2 / self.latents.numel())) * noise + 1e-12)
 
