@@ -70,9 +70,7 @@ def audit(
         guesses |= run_attacks(able, view, judge, finished, seed=config.seed, progress=progress)
         probes = run_probes(suite.probes, config, view, truth, data, progress)
         promised = record.promises(model, guard, data) if suite.theory else {}
-        by_stage = {}
-        if suite.yardstick is not None:
-            by_stage = stages(suite.yardstick, model, guard, data, truth, seed=config.seed, progress=progress)
+        by_stage = stages(suite.yardstick, model, guard, data, truth, config.seed, progress) if suite.yardstick else {}
     once = [name for name, attack in able.items() if attack.observations == 1]
     worst, per_class = judge.worst(once), judge.per_class(data.class_names)
     kept, training = record.shown(truth, judge.scores["worst"]["mse"]), model.record or Record(config.seed)

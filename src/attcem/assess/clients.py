@@ -67,7 +67,6 @@ def mixed(means: np.ndarray, owned: np.ndarray) -> float | None:
 
 @torch.no_grad()
 def client_flags(model: Split, guard: Guard, guards: list[Guard], some: Images) -> list[str]:
-    """What the clients' own guards have to say, and whether all of them release as the deployed one does."""
     where = next(model.parameters())
     z, flags = model.encoder(some.pixels().to(where.device, where.dtype)), []
     with seeded(0):

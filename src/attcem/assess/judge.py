@@ -53,7 +53,6 @@ class Judge:
         return Scores.of({metric: Summary.of(values.numpy()) for metric, values in self.scores[name].items()})
 
     def worst(self, attacks: Sequence[str]) -> Scores:
-        """For each image and metric, the attack that did best."""
         self.scores["worst"] = {}
         for metric in self.scores[attacks[0]]:
             plain = metric.removeprefix("aligned_")
@@ -66,16 +65,15 @@ class Judge:
         return self.summary("worst")
 
     def per_class(self, names: Sequence[str]) -> dict[str, dict[str, float]]:
-        table = {}
-        for label, name in enumerate(names):
-            mine = self.truth.y == label
-            if mine.any():
-                means = {metric: values[mine].mean().item() for metric, values in self.scores["worst"].items()}
-                table[name] = means | {"n": int(mine.sum())}
-        return table
+        members = {name: self.truth.y == label for label, name in enumerate(names)}
+        return {
+            name: {metric: values[mine].mean().item() for metric, values in self.scores["worst"].items()}
+            | {"n": int(mine.sum())}
+            for name, mine in members.items()
+            if mine.any()
+        }
 
     def risk(self, per_class: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
-        """Of the worst case: percentiles, the class that leaks most, the share of images above SSIM 0.5."""
         worst = self.scores["worst"]
         leaks_most = min(per_class, key=lambda name: per_class[name]["mse"])
         return {

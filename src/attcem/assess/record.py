@@ -31,7 +31,6 @@ NUMBERS = 2**27  # of pixels, at most, that bounds are computed from: 10,000 ima
 
 
 def training_flags(record: Record, guard: Guard) -> list[str]:
-    """What the defences say of themselves, and which of their penalties could fall without the encoder."""
     fallen = record.surrogate_only.items()
     bound = {name: getattr(link, "bounds_information", False) for name, link in guard.named.items()}
     flags = guard.flags + [flag for name, fall in fallen for flag in honesty_flags(name, fall, bound.get(name, False))]
@@ -50,7 +49,6 @@ def training_flags(record: Record, guard: Guard) -> list[str]:
 
 @torch.no_grad()
 def release_flags(guard: Guard, z: Latent) -> list[str]:
-    """Says when a release differs between training and deployment, or draws numbers that it does not declare."""
     flags, training = [], guard.training
     with torch.random.fork_rng():
         released = []
@@ -91,7 +89,6 @@ def promises(model: Split, guard: Guard, data: Data) -> dict[str, Any]:
 
 
 def below_the_floor(worst: Scores, promised: dict[str, Any]) -> list[str]:
-    """Says when an attack did better than an estimate of what any attack can do."""
     floor = promised.get("mse_floor_estimate")
     if floor is None or worst.mse >= floor:
         return []

@@ -93,20 +93,18 @@ def jobs_worth(suite: dict[str, Attack]) -> int:
     return max(1, min(cores(), int(sum(attack.effort for attack in suite.values()) / longest)))
 
 
-def take_part(
-    suite: dict[str, Attack], view: View, kept: Finished, *, seed: int, processes: int = 1, progress: bool = True
-) -> None:
+def take_part(suite: dict[str, Attack], view: View, kept: Finished, *, seed: int, processes: int = 1) -> None:
     """Do what no other process has taken, one attack after the other, until nothing is left to take or to wait for."""
     started, paid = time.perf_counter(), 0.0
     for name in to_do(suite, view, kept, seed):
-        say(f"attack {name}", shown=progress)
+        say(f"attack {name}")
         began = time.perf_counter()
-        kept.keep(name, suite[name], suite[name](view, seed=seed, progress=progress))
+        kept.keep(name, suite[name], suite[name](view, seed=seed, progress=True))
         paid += suite[name].effort
         now, missing = time.perf_counter(), [one for other, one in suite.items() if not kept.find(other, one)]
         left = (now - started) * sum(one.effort for one in missing) / paid / processes / 60
         done = f"{len(suite) - len(missing)} of {len(suite)} done, about {left:.0f} min left"
-        say(f"{name}: finished after {now - began:.0f} s; {done}", shown=progress)
+        say(f"{name}: finished after {now - began:.0f} s; {done}")
 
 
 def to_do(suite: dict[str, Attack], view: View, kept: Finished, seed: int) -> Iterator[str]:

@@ -65,7 +65,6 @@ def run_attacks(
 
 
 def checked(name: str, found: Reconstruction, view: View) -> Reconstruction:
-    """What an attack returned, if it is pictures that can be scored."""
     shape, most = tuple(view.public[:1].pixels().shape[1:]), len(view.targets)
     if not isinstance(found, Reconstruction):
         raise ValueError(f"the attack {name} returned {type(found).__name__}: return attcem.Reconstruction(images)")
@@ -90,8 +89,7 @@ def run_probes(
         if probe.needs - GRANTS[config.threat]:
             continue
         say(f"probe {name}", shown=progress)
-        answers = probe(replace(view, gallery=gallery), seed=config.seed)
-        scores = probe.score(answers, truth, gallery, data.public)
+        scores = probe.score(probe(replace(view, gallery=gallery), seed=config.seed), truth, gallery, data.public)
         chance = probe.chance(truth, gallery, data.public)
         told[name] = {
             metric: Summary.of(values.cpu().float().numpy()).to_json() | {"chance": float(chance[metric])}
@@ -101,7 +99,7 @@ def run_probes(
 
 
 def stages(
-    attack: Attack, model: Split, guard: Guard, data: Data, truth: Images, *, seed: int, progress: bool = False
+    attack: Attack, model: Split, guard: Guard, data: Data, truth: Images, seed: int, progress: bool = False
 ) -> dict[str, float]:
     """Where the protection comes from: stage → MSE of one attack there; an attacker sees only the last, `released`."""
     deployed, encoder, where = the_device(model, guard), model.encoder, next(model.parameters())

@@ -19,16 +19,7 @@ from attcem.attacks.suite import Suite
 from attcem.attacks.untrained import Untrained
 from attcem.attacks.variant import FewPairs, Repeated, ShiftedPublic
 
-__all__ = [
-    "ATTACKS",
-    "BASELINES",
-    "PROBES",
-    "SUITES",
-    "Attack",
-    "Probe",
-    "Reconstruction",
-    "Suite",
-]
+__all__ = ["ATTACKS", "BASELINES", "PROBES", "SUITES", "Attack", "Probe", "Reconstruction", "Suite"]
 
 SMALL, MEDIUM = Decoder(32, 2), Decoder(64, 4)
 RES8 = Decoder(64, 8, start=MEDIUM)  # the published size
@@ -44,11 +35,8 @@ ATTACKS: dict[str, Attack] = {
     "decoder_feedback": Feedback(MEDIUM),
     "decoder_gan": AdversarialDecoder(start=MEDIUM),
     "decoder_shifted": ShiftedPublic(MEDIUM),
-    "decoder_pairs_100": FewPairs(SMALL, 100),
-    "decoder_pairs_1000": FewPairs(SMALL, 1000),
-    "decoder_repeat_4": Repeated(SMALL, 4),
-    "decoder_repeat_16": Repeated(SMALL, 16),
-    "decoder_repeat_64": Repeated(SMALL, 64),
+    **{f"decoder_pairs_{pairs}": FewPairs(SMALL, pairs) for pairs in (100, 1000)},
+    **{f"decoder_repeat_{times}": Repeated(SMALL, times) for times in (4, 16, 64)},
     "optimise_adam": Optimise(solver="adam", start=Feedback(MEDIUM)),
     "optimise_lbfgs": Optimise(solver="lbfgs", start=Feedback(MEDIUM), worthwhile=0.05),
     "untrained": Untrained(),
@@ -67,6 +55,7 @@ STANDARD_FEEDBACK = Feedback(STANDARD_MEDIUM, cycle=300, doublings=1)
 YARDSTICK = Decoder(32, 2, cycle=400, doublings=1)
 PATIENT = replace(MEDIUM, doublings=4, tolerance=0.05)  # goes on until a doubling gains less than 5 %
 
+DEMO = {"decoder_small": replace(SMALL, cycle=200, doublings=1), "decoder_medium": QUICK_MEDIUM}
 QUICK_OPTIMISE = Optimise(images=32, solver="adam", steps=100, start=QUICK_MEDIUM)
 QUICK: dict[str, Attack] = {
     "linear": Linear(),
@@ -78,50 +67,31 @@ QUICK: dict[str, Attack] = {
 }
 AFTER_PATIENCE = {"decoder_medium": PATIENT, "optimise_adam": replace(QUICK_OPTIMISE, start=PATIENT)}
 
+STANDARD: dict[str, Attack] = ATTACKS | {
+    "decoder_small": replace(SMALL, doublings=2),
+    "decoder_medium": STANDARD_MEDIUM,
+    "decoder_res8": STANDARD_RES8,
+    "decoder_large": Decoder(64, 16, attention=True, start=STANDARD_RES8, cycle=150, doublings=1),
+    "decoder_ssim": replace(MEDIUM, loss="mse_ssim", start=STANDARD_MEDIUM, cycle=300, doublings=1),
+    "decoder_class": ClassAware(STANDARD_MEDIUM, cycle=300, doublings=1),
+    "decoder_feedback": STANDARD_FEEDBACK,
+    "decoder_gan": AdversarialDecoder(start=STANDARD_MEDIUM),
+    "decoder_shifted": ShiftedPublic(replace(MEDIUM, doublings=1)),
+    **{f"decoder_pairs_{pairs}": FewPairs(STANDARD_SMALL, pairs) for pairs in (100, 1000)},
+    **{f"decoder_repeat_{times}": Repeated(STANDARD_SMALL, times) for times in (4, 16, 64)},
+    "optimise_adam": Optimise(solver="adam", start=STANDARD_FEEDBACK),
+    "optimise_lbfgs": Optimise(solver="lbfgs", start=STANDARD_FEEDBACK, worthwhile=0.05),
+    "generative": Generative(start=STANDARD_MEDIUM),
+}
+
 EVERY_SUITE = (
     Suite("none", 1, {}, seen=20_000),
     Suite("smoke", 3, {"decoder_small": replace(SMALL, cycle=50, doublings=0)}, seen=4_000),
     Suite("glance", 5, {"decoder_medium": replace(MEDIUM, cycle=300, doublings=1)}, seen=10_000),
-    Suite(
-        "demo",
-        3,
-        {
-            "decoder_small": replace(SMALL, cycle=200, doublings=1),
-            "decoder_medium": replace(MEDIUM, cycle=400, doublings=1),
-        },
-        seen=20_000,
-    ),
+    Suite("demo", 3, DEMO, seen=20_000),
     Suite("quick", 3, QUICK, probes=PROBES, theory=True, seen=60_000),
     Suite("patient", 1, QUICK | AFTER_PATIENCE, probes=PROBES, theory=True, seen=60_000),
-    Suite(
-        "standard",
-        4,
-        {
-            "linear": Linear(),
-            "decoder_small": replace(SMALL, doublings=2),
-            "decoder_medium": STANDARD_MEDIUM,
-            "decoder_res8": STANDARD_RES8,
-            "decoder_large": Decoder(64, 16, attention=True, start=STANDARD_RES8, cycle=150, doublings=1),
-            "decoder_ssim": replace(MEDIUM, loss="mse_ssim", start=STANDARD_MEDIUM, cycle=300, doublings=1),
-            "decoder_class": ClassAware(STANDARD_MEDIUM, cycle=300, doublings=1),
-            "decoder_feedback": STANDARD_FEEDBACK,
-            "decoder_gan": AdversarialDecoder(start=STANDARD_MEDIUM),
-            "decoder_shifted": ShiftedPublic(replace(MEDIUM, doublings=1)),
-            "decoder_pairs_100": FewPairs(STANDARD_SMALL, 100),
-            "decoder_pairs_1000": FewPairs(STANDARD_SMALL, 1000),
-            "decoder_repeat_4": Repeated(STANDARD_SMALL, 4),
-            "decoder_repeat_16": Repeated(STANDARD_SMALL, 16),
-            "decoder_repeat_64": Repeated(STANDARD_SMALL, 64),
-            "optimise_adam": Optimise(solver="adam", start=STANDARD_FEEDBACK),
-            "optimise_lbfgs": Optimise(solver="lbfgs", start=STANDARD_FEEDBACK, worthwhile=0.05),
-            "untrained": Untrained(),
-            "generative": Generative(start=STANDARD_MEDIUM),
-            "substitute": Substitute(),
-        },
-        probes=PROBES,
-        theory=True,
-        yardstick=YARDSTICK,
-    ),
+    Suite("standard", 4, STANDARD, probes=PROBES, theory=True, yardstick=YARDSTICK),
     Suite("full", 3, ATTACKS, probes=PROBES, theory=True, yardstick=YARDSTICK),
 )
 

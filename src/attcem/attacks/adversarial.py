@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attcem.attacks.base import Attack, PerImage, Pictures, Reconstruction, seeded
+from attcem.attacks.base import Attack, PerImage, Pictures, Reconstruction, seeded, update
 from attcem.attacks.decoder import Decoder, DecoderAttack
 from attcem.attacks.inversion import Inversion, snapshot
 from attcem.progress import bar, say
@@ -68,7 +68,6 @@ class AdversarialDecoder(Attack):
         critic = Critic(tuned.held_out.shape[1]).to(tuned.device)
         mine, its = (torch.optim.Adam(net.parameters(), self.lr, betas=(0.5, 0.9)) for net in (tuned.network, critic))
         curve = [tuned.validate()]
-        most = (1 + self.allowance) * curve[0]
         weight = critic_weight(self.allowance * curve[0], tuned.held_out[0].numel())
         kept, every = snapshot(tuned.network), max(1, self.steps // CHECKS)
         data = chain.from_iterable(tuned.pairs.epoch(number, self.batch) for number in count(tuned.epochs))
@@ -80,14 +79,13 @@ class AdversarialDecoder(Attack):
                     released, x = next(data)
                     with torch.no_grad():
                         guess = tuned.network(released)
-                    loss = critic(guess).mean() - critic(x).mean() + self.penalty * steepness(critic, guess, x)
-                    update(its, loss)
+                    update(its, critic(guess).mean() - critic(x).mean() + self.penalty * steepness(critic, guess, x))
                 released, x = next(data)
                 guess = tuned.network(released)
                 update(mine, tuned.loss(guess, x) - weight * critic(guess).mean())
                 if step == self.steps or step % every == 0:
                     curve.append(tuned.validate())
-                    if curve[-1] <= most:
+                    if curve[-1] <= (1 + self.allowance) * curve[0]:
                         kept = snapshot(tuned.network)
                     else:
                         weight /= 2
@@ -125,9 +123,3 @@ def steepness(critic: nn.Module, guess: Pictures, x: Pictures) -> Float[Tensor, 
     between = (share * x + (1 - share) * guess).requires_grad_()
     (slope,) = torch.autograd.grad(critic(between).sum(), between, create_graph=True)
     return (slope.flatten(1).norm(dim=1) - 1).square().mean()
-
-
-def update(optimiser: torch.optim.Optimizer, loss: Tensor) -> None:
-    optimiser.zero_grad()
-    loss.backward()
-    optimiser.step()

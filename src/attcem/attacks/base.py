@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -83,9 +83,7 @@ class Attack(ABC):
 class Probe(ABC):
     """An attack that is after something other than pixels: the attacker answers, the judge scores."""
 
-    @property
-    def needs(self) -> frozenset[str]:
-        return QUERY
+    needs = QUERY  # what the threat model must grant, as for an attack
 
     @abstractmethod
     def __call__(self, view: View, *, seed: int = 0) -> Tensor:
@@ -106,6 +104,14 @@ def seeded(seed: int) -> Iterator[None]:
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         yield
+
+
+def update(optimiser: torch.optim.Optimizer, loss: Tensor, clipped: Iterable[Tensor] = ()) -> None:
+    """One step; before it, the gradient of the parameters that are `clipped` is cut to length 1."""
+    optimiser.zero_grad()
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(clipped, 1.0)
+    optimiser.step()
 
 
 def noise_variance(first: Released, second: Released) -> Float[Tensor, "*latent"]:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from attcem.attacks.base import Pictures
 from attcem.attacks.decoder import Grown
-from attcem.attacks.inversion import Inversion, solve
+from attcem.attacks.inversion import Inversion
 from attcem.attacks.inverter import Inverter
 from attcem.types import Images, Released
 
@@ -33,7 +33,8 @@ class ClassAware(Grown):
             raise ValueError("a class-aware decoder reads the cloud's logits: give the view its cloud")
         residuals = class_residuals(training.own, classes=cloud(targets[:1]).shape[1])
         before.terms.append(ClassMeans(lambda z: cloud(z), residuals.to(training.device)))
-        solve(before, *training.first_pairs())
+        released, x = training.first_pairs()
+        before.solve_linear(zip(released.split(64), x.split(64), strict=True))
         return before
 
 
@@ -44,9 +45,7 @@ class ClassMeans(nn.Module):
     trained with the inverter. Logits as further planes of the latent were tried: they keep it from learning.
     """
 
-    def __init__(
-        self, cloud: Callable[[Released], Float[Tensor, "b classes"]], residuals: Float[Tensor, "classes c h w"]
-    ) -> None:
+    def __init__(self, cloud: Callable[[Released], Tensor], residuals: Float[Tensor, "classes c h w"]) -> None:
         super().__init__()
         self.cloud, self.residuals = cloud, nn.Parameter(residuals)
 

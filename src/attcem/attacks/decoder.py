@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from attcem.attacks.base import QUERY, Attack, Reconstruction, seeded
-from attcem.attacks.inversion import Inversion, Recipe, solve
+from attcem.attacks.inversion import Inversion, Recipe
 from attcem.attacks.inverter import Inverter
 from attcem.progress import say
 from attcem.types import View
@@ -43,12 +43,10 @@ class DecoderAttack(Recipe, Attack):
 
     @property
     def about(self) -> str:
-        """One line for `attcem list`."""
         return f"{', '.join(self.words)}; trained on fresh queries until doubling the effort gains nothing."
 
     @property
     def needs(self) -> frozenset[str]:
-        """What its start needs, or queries."""
         return QUERY if self.start is None else self.start.needs
 
     @property
@@ -58,13 +56,7 @@ class DecoderAttack(Recipe, Attack):
 
     @property
     def effort(self) -> float:
-        """Grows with the weights of its blocks; most steps are its own, without those of its start."""
         return self.batch * self.most_steps * (0.4 + self.decoder.weights / 25_000)
-
-    @property
-    def builds_on(self) -> DecoderAttack:
-        """Its start, if it has one."""
-        return self.start or self
 
     @property
     def first(self) -> Decoder:
@@ -72,30 +64,24 @@ class DecoderAttack(Recipe, Attack):
         return self.decoder if self.start is None else self.start.first
 
     def __call__(self, view: View, *, seed: int = 0, progress: bool = False) -> Reconstruction:
-        """Train on public images, keep the best validated weights, invert the targets."""
         training = self.trained(view, seed, progress)
         with seeded(seed):
             images = training.invert(view.targets)
         return Reconstruction(images, training.curve, training.flags, training.gain, training.state)
 
     def brief(self) -> DecoderAttack:
-        """Two cycles of a few small steps, from the first of its starts."""
-        start = None if self.start is None else self.first.brief()
-        return replace(self, cycle=8, doublings=1, batch=min(16, self.batch), start=start)
+        return replace(self, cycle=8, doublings=1, batch=min(16, self.batch), start=self.start and self.first.brief())
 
     def trained(self, view: View, seed: int = 0, progress: bool = False) -> Inversion:
-        """The trained inverter, found in the workbook if it was trained before."""
         return view.workbook.model(self, seed, lambda: self.train_on(view, seed, progress))
 
     def train_on(self, view: View, seed: int, progress: bool) -> Inversion:
-        """Train from the start, or stand where training stood before an interruption."""
         with seeded(seed):
             before = None if self.start is None else self.start.trained(view, seed, progress)
             training, found = Inversion(self, view, seed, before), view.workbook.found(self, seed)
             return training.restored(found) if found else self.train(training, progress)
 
     def train(self, training: Inversion, progress: bool) -> Inversion:
-        """Cycles of doubling length, until one gains nothing or the effort is spent."""
         title, before = f"decoder {self.decoder.channels}×{self.decoder.blocks}", math.inf
         for doubling in range(self.doublings + 1):
             cycle = training.run_cycle if doubling or self.start else training.first_cycle
@@ -118,9 +104,7 @@ class Decoder(DecoderAttack):
     attention: bool = False  # cells also look at each other, half-way through the blocks, or behind those of its start
 
     def __post_init__(self) -> None:
-        if self.start is None:
-            return
-        its = self.start.decoder
+        its = (self.start or self).decoder
         if its.channels != self.channels or its.blocks > self.blocks or its.attention > self.attention:
             raise ValueError(
                 f"a decoder of {self.channels} channels and {self.blocks} blocks cannot start from one of "
@@ -130,7 +114,6 @@ class Decoder(DecoderAttack):
 
     @property
     def decoder(self) -> Decoder:
-        """Itself."""
         return self
 
     @property
@@ -140,24 +123,21 @@ class Decoder(DecoderAttack):
 
     @property
     def words(self) -> list[str]:
-        """Its size, what else its network has, and where it starts."""
         words = [f"Inverts latents with {self.blocks} residual blocks of {self.channels} channels"]
         words += ["attention between cells"] * self.attention + ["a loss of MSE and SSIM"] * (self.loss == "mse_ssim")
         return words + ([] if self.start is None else [f"from a trained one of {self.start.decoder.blocks} blocks"])
 
     @property
     def only_size_differs(self) -> bool:
-        """Whether only its size tells it from other decoders."""
         start = self.start
         return self.loss == "mse" and (start is None or (isinstance(start, Decoder) and start.only_size_differs))
 
     def network(self, training: Inversion, before: Inverter | None) -> Inverter:
-        """A new inverter that starts as the best linear guess, or a deeper one that starts as the guess before."""
         if before is None:
             released, x = training.first_pairs()
             mean = training.own.mean().to(training.device)
             new = Inverter(released, mean, self.channels, self.blocks, attention=self.attention).to(training.device)
-            solve(new, released, x)
+            new.solve_linear(zip(released.split(64), x.split(64), strict=True))
             return new
         its = (self.start or self).decoder
         before.deepen(self.blocks - its.blocks, attention=self.attention and not its.attention)
@@ -172,11 +152,9 @@ class Grown(DecoderAttack):
 
     @property
     def decoder(self) -> Decoder:
-        """As wide and deep as its start."""
         return self.start.decoder
 
 
 def sizes(suite: Mapping[str, Attack]) -> dict[str, Decoder]:
-    """The decoders that differ in nothing but their size."""
     decoders = {name: attack for name, attack in suite.items() if isinstance(attack, Decoder)}
     return {name: decoder for name, decoder in decoders.items() if decoder.only_size_differs}

@@ -11,7 +11,6 @@ from torch import Tensor
 from attcem.attacks.base import PerImage, Pictures
 
 LEAST = 1e-6  # variance of a pixel below which nothing is told apart
-
 EXACT, ROUGHLY = 4096, 256
 """Pixels up to which the covariance is decomposed whole; beyond, so many axes are found without it."""
 
@@ -38,8 +37,7 @@ class ErrorSpectrum:
         else:
             _, size, axes = torch.pca_lowrank(flat, q=count, center=False, niter=4)
             variance = size.square() / len(flat)
-        left = (total - variance.sum()).item() / (pixels - count)
-        return cls(axes, variance.clamp_min(LEAST), max(LEAST, left))
+        return cls(axes, variance.clamp_min(LEAST), max(LEAST, (total - variance.sum()).item() / (pixels - count)))
 
     @classmethod
     def even(cls, like: Pictures) -> ErrorSpectrum:

@@ -38,9 +38,8 @@ class Feedback(Grown):
         if isinstance(before.grid, Grid):
             oracle, answers = training.pairs.oracle, 1 if unchanging(training.view) else ANSWERS
             latents, images = training.first_pairs()
-            (height, width), channels = images.shape[-2:], before.stem.out_channels
-            ask, guess = lambda x: oracle(x, answers), copy.deepcopy(before)
-            before.read(AnsweredGrid(before.grid, guess, ask, latents, height, width, channels))
+            ask, guess, shape = lambda x: oracle(x, answers), copy.deepcopy(before), images.shape[-2:]
+            before.read(AnsweredGrid(before.grid, guess, ask, latents, *shape, before.stem.out_channels))
         return before
 
 
@@ -51,27 +50,18 @@ class AnsweredGrid(Cells):
     wanted one, and has only to learn which small change accounts for the small difference that is left.
     """
 
-    def __init__(
-        self,
-        grid: Grid,
-        guess: nn.Module,
-        ask: Callable[..., Released],
-        latents: Released,
-        height: int,
-        width: int,
-        channels: int,
-    ) -> None:
+    def __init__(self, grid: Grid, guess: nn.Module, ask: Callable[..., Released], latents: Released, *shape: int):
+        """`shape` is the height and width of pictures and the channels of a grid, as `grid_of` takes them."""
         super().__init__()
         self.grid, self.guess, self.ask = grid, guess.requires_grad_(False), ask
         left = torch.cat([self.difference(part) for part in latents.split(256)])
-        self.differences = grid_of(left, height, width, channels, squashed=False)
+        self.differences = grid_of(left, *shape, squashed=False)
         self.channels = grid.channels + self.differences.channels
         self.size, self.covers, self.located = grid.size, grid.covers, grid.located
 
     @torch.no_grad()
     def difference(self, released: Released) -> Float[Tensor, " b *wider"]:
-        answer = self.ask(self.guess(released).clamp(0, 1))
-        return self.grid.both(released) - self.grid.both(answer)
+        return self.grid.both(released) - self.grid.both(self.ask(self.guess(released).clamp(0, 1)))
 
     def forward(self, released: Released) -> Pictures:
         return torch.cat([self.grid(released), self.differences(self.difference(released))], 1)

@@ -11,17 +11,14 @@ from torch import Tensor, nn
 
 from attcem.attacks.grid import PATCH, Grid, MapGrid, Unfold, fold_onto, folded
 from attcem.attacks.regression import principal_axes
+from attcem.types import Released
 
 MOST_WEIGHTS = 2**24
 """Weights from all values to all cells; beyond that through principal axes, onto a coarser grid that is enlarged."""
-
 MOST_AXES, COARSEST = 1024, 8
 """Principal axes, as far as their weights are few enough as well; sides of the coarser grid."""
-
 HEADS = 4  # ways in which a cell may attend to the tokens
-
 HIDDEN = 512  # width of the dense layers that undo those of the device
-
 FEW_CELLS = 4
 """A map of at most FEW_CELLS × FEW_CELLS cells is read like tokens in a raster: convolutions on it see too little."""
 
@@ -31,9 +28,7 @@ class FlatGrid(Grid):
 
     located = False
 
-    def __init__(
-        self, latents: Float[Tensor, " n *latent"], height: int, width: int, channels: int, *, squashed: bool = True
-    ) -> None:
+    def __init__(self, latents: Released, height: int, width: int, channels: int, *, squashed: bool = True) -> None:
         super().__init__(latents, squashed)
         x = self.standardise(latents)
         self.size, self.covers = (math.ceil(height / PATCH), math.ceil(width / PATCH)), (height, width)
@@ -47,12 +42,11 @@ class FlatGrid(Grid):
             self.parts.append(Raster(side, fold, self.size))
         self.channels = sum(part(x[:1]).shape[1] for part in self.parts)
 
-    def forward(self, released: Float[Tensor, " b *latent"]) -> Float[Tensor, "b c h w"]:
-        """The latent as a grid of cells."""
+    def forward(self, released: Released) -> Float[Tensor, "b c h w"]:
         x = self.standardise(released)
         return torch.cat([part(x) for part in self.parts], 1)
 
-    def standardise(self, released: Float[Tensor, " b *latent"]) -> Float[Tensor, " b *flat"]:
+    def standardise(self, released: Released) -> Float[Tensor, " b *flat"]:
         """Around 0, of variance 1; the cells of a map as tokens."""
         x = super().standardise(released)
         return x.flatten(2).transpose(1, 2) if x.ndim == 4 else x
@@ -69,9 +63,8 @@ class Spread(nn.Module):
     def __init__(self, x: Float[Tensor, " n *flat"], channels: int, size: tuple[int, int], blocks: int = 0) -> None:
         super().__init__()
         values, few = x[0].numel(), few_weights(x, channels, size)
-        self.register_buffer(
-            "axes", None if few else principal_axes(x.flatten(1), min(MOST_AXES, MOST_WEIGHTS // values))
-        )
+        most = min(MOST_AXES, MOST_WEIGHTS // values)
+        self.register_buffer("axes", None if few else principal_axes(x.flatten(1), most))
         self.enlarge = Enlarge(channels, size, doublings=0 if few else None)
         self.shape = channels, *self.enlarge.coarse
         read = values if self.axes is None else self.axes.shape[1]
@@ -81,7 +74,6 @@ class Spread(nn.Module):
         self.project = nn.Linear(HIDDEN if blocks else read, math.prod(self.shape))
 
     def forward(self, x: Float[Tensor, " b *flat"]) -> Float[Tensor, "b c h w"]:
-        """Every cell's own look at all values."""
         x = x.flatten(1) if self.axes is None else x.flatten(1) @ self.axes
         return self.enlarge(self.project(self.digest(x)).unflatten(1, self.shape))
 
@@ -96,7 +88,6 @@ class DenseBlock(nn.Module):
         self.layers = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, 2 * width), nn.GELU(), last)
 
     def forward(self, x: Float[Tensor, "b d"]) -> Float[Tensor, "b d"]:
-        """One residual step."""
         return x + self.layers(x)
 
 
@@ -112,9 +103,7 @@ class Attend(nn.Module):
         self.keys, self.values = (nn.Linear(width, wide, bias=False) for _ in range(2))
 
     def forward(self, x: Float[Tensor, "b n d"]) -> Float[Tensor, "b c h w"]:
-        """What the cells were answered."""
-        keys, values = self.keys(x) + self.places, self.values(x)
-        queries = self.queries.expand(len(x), -1, -1)
+        queries, keys, values = self.queries.expand(len(x), -1, -1), self.keys(x) + self.places, self.values(x)
         heads = (each.unflatten(2, (HEADS, -1)).transpose(1, 2) for each in (queries, keys, values))
         answers = F.scaled_dot_product_attention(*heads).transpose(2, 3).flatten(1, 2)
         return self.enlarge(answers.unflatten(2, self.enlarge.coarse))
@@ -128,7 +117,6 @@ class Raster(nn.Module):
         self.side, self.fold, self.size = side, fold, size
 
     def forward(self, x: Float[Tensor, "b n d"]) -> Float[Tensor, "b c h w"]:
-        """The tokens as a map."""
         whole, patches = x.split([x.shape[1] - self.side**2, self.side**2], 1)
         laid_out = patches.transpose(1, 2).unflatten(2, (self.side, self.side))
         everywhere = whole.flatten(1)[..., None, None].expand(-1, -1, *self.size)
@@ -146,11 +134,10 @@ class Enlarge(nn.Module):
         self.steps = nn.Sequential(*(Unfold(channels, channels, 3, 2) for _ in range(doublings)))
 
     def forward(self, cells: Float[Tensor, "b c h w"]) -> Float[Tensor, "b c H W"]:
-        """More cells, each with the same channels."""
         return self.steps(cells)[..., : self.size[0], : self.size[1]]
 
 
-def few_weights(x: Float[Tensor, " n *latent"], channels: int, size: tuple[int, int]) -> bool:
+def few_weights(x: Released, channels: int, size: tuple[int, int]) -> bool:
     """Whether a matrix from all values to all cells is small enough to be learnt as it is."""
     return x[0].numel() * channels * math.prod(size) <= MOST_WEIGHTS
 
@@ -161,14 +148,12 @@ def raster_side(tokens: int) -> int:
     return side if side > 1 and tokens - side**2 in (0, 1) else 0
 
 
-def has_places(latents: Float[Tensor, " n *latent"], height: int, width: int) -> bool:
+def has_places(latents: Released, height: int, width: int) -> bool:
     """Whether latents are maps of more than a few cells, each of which shows its own part of the picture."""
     return latents.ndim == 4 and max(latents.shape[2:]) > min(FEW_CELLS, height // (2 * PATCH), width // (2 * PATCH))
 
 
-def grid_of(
-    latents: Float[Tensor, " n *latent"], height: int, width: int, channels: int, *, squashed: bool = True
-) -> Grid:
+def grid_of(latents: Released, height: int, width: int, channels: int, *, squashed: bool = True) -> Grid:
     """The grid for latents of this shape; `channels` are those of each part where there is no layout."""
     kind = MapGrid if has_places(latents, height, width) else FlatGrid
     return kind(latents, height, width, channels, squashed=squashed)

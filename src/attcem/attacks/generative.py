@@ -19,7 +19,6 @@ from attcem.progress import bar
 from attcem.types import Released, View
 
 TOGETHER, MEASURED = 64, 256  # images searched at a time; public images to learn from how wrong the decoder is
-
 REFINEMENTS = (0.03, 0.3, 3.0, 30.0)
 """Weights of the penalty on what is added to the generated image, in units of 1 / its mean square on public images."""
 
@@ -95,8 +94,7 @@ class Search:
             rest = guess - self.model.generate(start)
 
         def objective(w: Tensor) -> Tensor:
-            mismatch = self.match(rest + self.model.generate(w), z) / self.temper
-            return mismatch + ((w - start).square() / self.tau).sum(1)
+            return self.match(rest + self.model.generate(w), z) / self.temper + ((w - start).square() / self.tau).sum(1)
 
         w, _ = adam(objective, start, self.attack.steps, lr=self.attack.lr, low=-math.inf, high=math.inf)
         with torch.no_grad():

@@ -10,6 +10,8 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from attcem.types import Released
+
 PATCH = 4
 """The inverter thinks on a grid of at most one cell per PATCH × PATCH pixels: wide and cheap, whatever the latent."""
 
@@ -30,7 +32,7 @@ class Grid(Cells):
     mean: Tensor
     std: Tensor
 
-    def __init__(self, latents: Float[Tensor, " n *latent"], squashed: bool) -> None:
+    def __init__(self, latents: Released, squashed: bool) -> None:
         super().__init__()
         self.straighten = straighten(latents) if squashed else identity
         self.features = 2 if latents.ndim == 3 else 1  # the axis along which each value has a scale of its own
@@ -38,17 +40,15 @@ class Grid(Cells):
         # The mean is taken position by position: a deviation from the mean image is then linear in it.
         self.register_buffer("mean", both.mean(0))
         alike = [axis for axis in range(both.ndim) if axis != self.features]
-        spread = (both - self.mean).square().mean(alike, keepdim=True)[0].sqrt()
-        self.register_buffer("std", spread.clamp_min(1e-6))
+        self.register_buffer("std", (both - self.mean).square().mean(alike, keepdim=True)[0].sqrt().clamp_min(1e-6))
 
-    def both(self, released: Float[Tensor, " b *latent"]) -> Float[Tensor, " b *wider"]:
+    def both(self, released: Released) -> Float[Tensor, " b *wider"]:
         """The latent as it came, and straightened where that changes it."""
         if self.straighten is identity:
             return released
         return torch.cat([released, self.straighten(released)], self.features)
 
-    def standardise(self, released: Float[Tensor, " b *latent"]) -> Float[Tensor, " b *wider"]:
-        """Around 0, of variance 1."""
+    def standardise(self, released: Released) -> Float[Tensor, " b *wider"]:
         return (self.both(released) - self.mean) / self.std
 
 
@@ -58,16 +58,13 @@ class MapGrid(Grid):
     Folding may pad the far edges, so that the grid covers more than the image.
     """
 
-    def __init__(
-        self, latents: Float[Tensor, "n c h w"], height: int, width: int, channels: int, *, squashed: bool = True
-    ) -> None:
+    def __init__(self, latents: Released, height: int, width: int, channels: int, *, squashed: bool = True) -> None:
         super().__init__(latents, squashed)
         finest = math.ceil(height / PATCH), math.ceil(width / PATCH)
         self.fold, self.size, self.covers = fold_onto(finest, tuple(self.mean.shape[1:]), (height, width))
         self.channels = len(self.mean) * self.fold**2
 
     def forward(self, released: Float[Tensor, "b c h w"]) -> Float[Tensor, "b d H W"]:
-        """The latent as a grid of cells."""
         return folded(self.standardise(released), self.fold)
 
 
@@ -95,12 +92,10 @@ class Unfold(nn.Module):
         self.convolution = nn.Conv2d(channels_in, channels_out * factor**2, reach, padding=reach // 2)
 
     def forward(self, cells: Float[Tensor, "b c h w"]) -> Float[Tensor, "b d H W"]:
-        """The cells' patches, side by side."""
         return F.pixel_shuffle(self.convolution(cells), self.factor)
 
 
 def identity(z: Tensor) -> Tensor:
-    """Nothing to undo."""
     return z
 
 
@@ -109,14 +104,9 @@ def undo_sigmoid(z: Tensor) -> Tensor:
     return torch.logit(z, eps=1e-7)
 
 
-def undo_tanh(z: Tensor) -> Tensor:
-    """The same for values between -1 and 1."""
-    return undo_sigmoid((z + 1) / 2)
-
-
-def straighten(latents: Float[Tensor, " n *latent"]) -> Callable[[Tensor], Tensor]:
+def straighten(latents: Released) -> Callable[[Tensor], Tensor]:
     """What undoes the squashing that the observed range betrays: a saturated value still tells its pre-activation."""
     low, high = latents.min(), latents.max()
-    if low >= 0 and 0.5 < high <= 1:
-        return undo_sigmoid
-    return undo_tanh if low >= -1 and 0.5 < high <= 1 else identity
+    if low >= -1 and 0.5 < high <= 1:
+        return undo_sigmoid if low >= 0 else lambda z: undo_sigmoid((z + 1) / 2)
+    return identity

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attcem.attacks.base import Pictures, seeded
+from attcem.attacks.base import Pictures, seeded, update
 from attcem.attacks.grid import PATCH, Unfold
 from attcem.attacks.inverter import Residual, zeroed
 from attcem.data.loader import Loader
@@ -33,9 +33,8 @@ class VAE(nn.Module):
         self.missing = 0, grid[1] * PATCH - width, 0, grid[0] * PATCH - height
         cells = channels * math.prod(grid)
         self.project = nn.Linear(self.mean.numel(), 2 * dimensions)
-        self.look = nn.Sequential(
-            nn.PixelUnshuffle(PATCH), nn.Conv2d(colours * PATCH**2, channels, 3, padding=1), Residual(channels)
-        )
+        stem = nn.Conv2d(colours * PATCH**2, channels, 3, padding=1)
+        self.look = nn.Sequential(nn.PixelUnshuffle(PATCH), stem, Residual(channels))
         self.add = zeroed(nn.Linear(cells, 2 * dimensions))
         self.paint = nn.Linear(dimensions, self.mean.numel(), bias=False)
         self.spread = nn.Sequential(nn.Linear(dimensions, cells), nn.Unflatten(1, (channels, *grid)))
@@ -94,8 +93,7 @@ class Prior:
 
     def train(self, images: Images, device: torch.device, seed: int, progress: bool) -> VAE:
         pixels = images.pixels().to(device)
-        loader = Loader(images, self.batch, device=device, seed=seed)
-        batches = chain.from_iterable(map(loader.epoch, count()))
+        batches = chain.from_iterable(map(Loader(images, self.batch, device=device, seed=seed).epoch, count()))
         with seeded(seed), bar("image model", self.steps, unit_size=self.batch, shown=progress) as show:
             model = VAE(pixels, min(self.dimensions, len(images), pixels[0].numel()), self.channels).to(device)
             linear = [*model.project.parameters(), *model.paint.parameters()]
@@ -109,9 +107,6 @@ class Prior:
                 centre, spread = model.encode(x)
                 w = centre + (spread / 2).exp() * torch.randn_like(centre)
                 loss = negative_bound(x, model.generate(w), centre, spread)
-                optimiser.zero_grad()
-                loss.backward()
-                torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-                optimiser.step()
+                update(optimiser, loss, clipped=model.parameters())
                 show(step + 1, bound=loss.item())
         return model.eval().requires_grad_(False)

@@ -5,21 +5,30 @@ from __future__ import annotations
 import copy
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attcem.attacks.base import Reconstruction
+from attcem.attacks.base import Pictures, Reconstruction, update
 from attcem.attacks.inverter import Inverter
-from attcem.attacks.losses import LOSSES
 from attcem.attacks.pairs import hold_out, pairs_of
+from attcem.maths.similarity import structural_similarity
 from attcem.naming import look_up
 from attcem.progress import bar
 from attcem.types import Released, View
 
 STUCK = 0.15  # a first cycle that lowers the linear guess's validation loss by a smaller share than this may be stuck
+
+
+def squared_and_structural(guess: Tensor, x: Tensor) -> Tensor:
+    """MSE + (1 − SSIM) / 20: about equal parts where decoders end."""
+    return F.mse_loss(guess, x) + (1 - structural_similarity(guess, x).mean()) / 20
+
+
+LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"mse": F.mse_loss, "mse_ssim": squared_and_structural}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,17 +65,14 @@ class Inversion:
 
     @property
     def flags(self) -> list[str]:
-        """What whoever builds on this inverter should say of it."""
         return [] if self.plateaued else ["stopped before it finished; use a longer suite"]
 
     @property
     def state(self) -> dict[str, Tensor]:
-        """The weights, and where training stands."""
         stands = {"lr": torch.tensor(self.lr, dtype=torch.float64), "epochs": torch.tensor(self.epochs)}
         return stands | {f"network.{name}": tensor for name, tensor in self.weights.items()}
 
     def restored(self, found: Reconstruction) -> Inversion:
-        """As it was when it found that."""
         self.resume(found.state, found.curve)
         self.gain, self.plateaued = found.gain, not found.flags
         return self
@@ -83,9 +89,8 @@ class Inversion:
 
     def restart(self, lr: float) -> None:
         """With a new optimiser, from the weights as they are."""
-        solved = list(self.network.solved())
-        learns = [p for p in self.network.parameters() if p.requires_grad]
-        rest = [p for p in learns if all(p is not known for known in solved)]
+        solved = self.network.solved()
+        rest = [p for p in self.network.parameters() if p.requires_grad and all(p is not known for known in solved)]
         groups = [{"params": rest, "share": 1.0}, {"params": solved, "share": 0.1}]
         self.lr, self.optimiser = lr, torch.optim.Adam(groups, lr=lr, betas=(0.9, 0.99), fused=True)
         self.epochs = self.steps = 0
@@ -125,14 +130,13 @@ class Inversion:
         self.steps = steps
         return reached
 
-    def first_pairs(self) -> tuple[Released, Float[Tensor, "n c h w"]]:
+    def first_pairs(self) -> tuple[Released, Pictures]:
         """What a linear guess is solved on."""
         return next(iter(self.pairs.epoch(0, min(2048, len(self.own)))))
 
     def run_cycle(self, steps: int, title: str, progress: bool) -> float:
         """Rise to the full learning rate, fall to zero, and return the validation loss there."""
-        done = 0
-        self.steps += steps
+        self.steps, done = self.steps + steps, 0
         with bar(title, steps, unit_size=self.batch, shown=progress) as show:
             while done < steps:
                 for released, x in self.pairs.epoch(self.epochs, self.batch):
@@ -149,15 +153,10 @@ class Inversion:
         self.network.load_state_dict(self.weights)
         return self.curve[-1]
 
-    def step(self, released: Released, x: Float[Tensor, "b c h w"], rate: float) -> None:
-        """One step on what the device releases for these images, right now."""
+    def step(self, released: Released, x: Pictures, rate: float) -> None:
         for group in self.optimiser.param_groups:
             group["lr"] = rate * group["share"]
-        loss = self.loss(self.network(released), x)
-        self.optimiser.zero_grad(set_to_none=True)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.network.parameters(), 1.0)
-        self.optimiser.step()
+        update(self.optimiser, self.loss(self.network(released), x), clipped=self.network.parameters())
 
     @torch.no_grad()
     def validate(self) -> float:
@@ -172,16 +171,9 @@ class Inversion:
         return error
 
     @torch.no_grad()
-    def invert(self, released: Released) -> Float[Tensor, "n c h w"]:
-        """The guessed images, in [0,1]."""
+    def invert(self, released: Released) -> Pictures:
         return torch.cat([self.network(part) for part in released.split(256)]).clamp(0, 1)
 
 
 def snapshot(network: nn.Module) -> dict[str, Tensor]:
-    """A copy of the weights."""
     return {name: tensor.clone() for name, tensor in network.state_dict().items()}
-
-
-def solve(network: Inverter, released: Released, x: Float[Tensor, "n c h w"]) -> None:
-    """Make its linear part the best guess of these images, a few at a time."""
-    network.solve_linear(zip(released.split(64), x.split(64), strict=True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import torch
 import torch.nn.functional as F
@@ -12,13 +12,10 @@ from torch import Tensor, nn
 
 from attcem.attacks.flat_grid import grid_of
 from attcem.attacks.grid import Cells, Unfold
+from attcem.types import Released
 
 MOST_FEATURES = 3000  # inputs of the linear guess for one cell; beyond that fewer neighbours are looked at
-
-
 ENOUGH = 50  # cells per unknown of the linear guess: more would not change it
-
-
 MOST_CELLS = 1024  # cells that may look at each other: attention costs their square
 
 
@@ -31,7 +28,6 @@ class Residual(nn.Module):
         self.second = zeroed(nn.Conv2d(channels, channels, 3, padding=1))
 
     def forward(self, x: Float[Tensor, "b c h w"]) -> Float[Tensor, "b c h w"]:
-        """One residual step."""
         return x + self.second(F.gelu(self.first(x)))
 
 
@@ -46,7 +42,6 @@ class CellAttention(nn.Module):
         zeroed(self.attend.out_proj)
 
     def forward(self, x: Float[Tensor, "b c h w"]) -> Float[Tensor, "b c h w"]:
-        """One residual step."""
         tokens = self.norm(x.flatten(2).transpose(1, 2)) + self.place
         seen, _ = self.attend(tokens, tokens, tokens, need_weights=False)
         return x + seen.transpose(1, 2).reshape(x.shape)
@@ -62,18 +57,12 @@ class Inverter(nn.Module):
     image_mean: Tensor
 
     def __init__(
-        self,
-        latents: Float[Tensor, " n *latent"],
-        image_mean: Float[Tensor, "c h w"],
-        channels: int,
-        blocks: int,
-        *,
-        attention: bool = False,
+        self, latents: Released, mean: Float[Tensor, "c h w"], channels: int, blocks: int, *, attention: bool = False
     ) -> None:
         super().__init__()
         self.terms = nn.ModuleList()  # further guesses, which are added to this one
-        self.register_buffer("image_mean", image_mean)
-        colours, height, width = image_mean.shape
+        self.register_buffer("image_mean", mean)
+        colours, height, width = mean.shape
         self.grid: Cells = grid_of(latents, height, width, channels)
         factor = max(math.ceil(height / self.grid.size[0]), math.ceil(width / self.grid.size[1]))
         reach = next((k for k in (5, 3) if self.grid.channels * k**2 <= MOST_FEATURES), 1)
@@ -101,7 +90,7 @@ class Inverter(nn.Module):
         if self.linear is not None:
             self.linear.convolution = widened(self.linear.convolution, more)
 
-    def forward(self, released: Float[Tensor, " b *latent"]) -> Float[Tensor, "b c h w"]:
+    def forward(self, released: Released) -> Float[Tensor, "b c h w"]:
         """The guessed images, not clamped."""
         cells = self.grid(released)
         x = self.added(cells) if self.linear is None else self.linear(cells) + self.added(cells)
@@ -114,14 +103,10 @@ class Inverter(nn.Module):
         return guess
 
     def added(self, cells: Float[Tensor, "b c h w"]) -> Float[Tensor, "b d H W"]:
-        """What the blocks add to the linear guess."""
         return self.out(F.gelu(self.unfold(self.body(self.stem(cells)))))
 
-    def solved(self) -> Iterator[nn.Parameter]:
-        """What starts solved: the linear guess, and the terms beside it."""
-        if self.linear is not None:
-            yield from self.linear.parameters()
-        yield from self.terms.parameters()
+    def solved(self) -> list[nn.Parameter]:
+        return [p for part in (self.linear, self.terms) if part is not None for p in part.parameters()]
 
     @torch.no_grad()
     def solve_linear(self, pairs: Iterable[tuple[Tensor, Tensor]]) -> None:
@@ -138,8 +123,7 @@ class Inverter(nn.Module):
             for term in self.terms:
                 x = x - term(released)
             cells = self.grid(released)
-            near = F.unfold(cells, reach, padding=reach // 2).transpose(1, 2).flatten(0, 1)
-            near = F.pad(near, (0, 1), value=1.0)
+            near = F.pad(F.unfold(cells, reach, padding=reach // 2).transpose(1, 2).flatten(0, 1), (0, 1), value=1.0)
             covered = self.grid.covers[1] - x.shape[3], self.grid.covers[0] - x.shape[2]
             wanted = F.pad(x - self.image_mean, (0, covered[0], 0, covered[1]))
             if size != self.grid.covers:
@@ -157,7 +141,6 @@ class Inverter(nn.Module):
 
 
 def zeroed(layer: nn.Module) -> nn.Module:
-    """The same layer, starting at zero."""
     for parameter in layer.parameters():
         nn.init.zeros_(parameter)
     return layer

@@ -40,12 +40,10 @@ class Likeness:
         return mine.mean(0).square().mean() + sum(wasserstein(a, b, classes) for a, b in pairs)
 
 
-def wasserstein(
-    a: Float[Tensor, "b d l"], b: Float[Tensor, "b d l"], classes: Int64[Tensor, " b"]
-) -> Float[Tensor, ""]:
+def wasserstein(a: Float[Tensor, "b d l"], b: Float[Tensor, "b d l"], labels: Int64[Tensor, " b"]) -> Float[Tensor, ""]:
     """Squared 2-Wasserstein distance along each direction d, within each class: sorted values are paired."""
     apart = 2 * max(a.detach().abs().max().item(), b.abs().max().item()) + 1
-    offset = (apart * classes.to(a))[:, None, None]
+    offset = (apart * labels.to(a))[:, None, None]
     first, second = ((z + offset).transpose(0, 1).flatten(1).sort(1).values for z in (a, b))
     return (first - second).square().mean()
 

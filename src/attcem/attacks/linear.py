@@ -17,7 +17,6 @@ from attcem.attacks.regression import BUDGET, STRENGTHS, TrainingSet, principal_
 from attcem.types import Released, View
 
 MOST = 8192  # releases to solve on
-
 SHARES = (0.1, 0.5)
 """Principal axes to solve on, as shares of the images: more of them know the pictures that they were solved on."""
 
@@ -33,7 +32,6 @@ class Linear(Attack):
     effort = 5_000
 
     def __call__(self, view: View, *, seed: int = 0, progress: bool = False) -> Reconstruction:
-        """Solve on public images, invert the targets."""
         with seeded(seed):
             if not has_places(view.targets, *view.public.shape[1:]):
                 return solve_on_axes(view, seed)

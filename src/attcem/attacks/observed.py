@@ -21,7 +21,6 @@ Encoder = Callable[[Pictures], Latent]
 
 RESENT, BEYOND = 256, 5.0
 """Targets sent twice to measure the noise; standard deviations of it by which a value may leave its range."""
-
 NATURAL = 0.25  # pictures whose mean, patch spectrum and roughness differ by less than this are of the same kind
 
 
@@ -44,8 +43,7 @@ class Observed:
             again = view.resend(min(RESENT, len(view.targets)))
             variance = noise_variance(again, view.targets[: len(again)])
             noise = (variance.mean((-2, -1), keepdim=True) if variance.ndim == 3 else variance).sqrt().expand_as(noise)
-        classes = torch.cat([view.cloud(part).argmax(1) for part in view.targets.split(256)])
-        return cls(view.targets, noise, classes)
+        return cls(view.targets, noise, torch.cat([view.cloud(part).argmax(1) for part in view.targets.split(256)]))
 
     @property
     def spread(self) -> Float[Tensor, "*channels"]:
@@ -54,7 +52,6 @@ class Observed:
 
     @property
     def silent(self) -> bool:
-        """Whether the latents vary no more than the noise does."""
         total, noise = self.latents.var(0, correction=0).sum(), self.noise.square().sum()
         return bool(total <= (1 + 4 * math.sqrt(2 / self.latents.numel())) * noise + 1e-12)
 

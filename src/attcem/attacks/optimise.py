@@ -21,7 +21,6 @@ from attcem.types import View
 
 ANCHORS, ROUGH = (0.3, 1.0, 3.0), (0.3, 1.0, 3.0)
 """Weights to choose from: of the decoder's likely errors, and in units of 2 / the public images' mean difference."""
-
 ERRORS = 8192  # public images that show how the decoder errs: those it was trained on, which are many
 
 
@@ -107,8 +106,7 @@ class Optimise(Attack):
         before = (guess - x).square().mean((1, 2, 3))
         unlikely = ErrorSpectrum.of(errors * (before.mean() / errors.square().mean().clamp_min(1e-12)).sqrt())
         steps = torch.cat([x.diff(dim=2).flatten(), x.diff(dim=3).flatten()])
-        rough = 2 / steps.abs().mean().item() * torch.tensor(ROUGH)
-        grid = torch.cartesian_prod(torch.tensor(ANCHORS), rough).to(x)
+        grid = torch.cartesian_prod(torch.tensor(ANCHORS), 2 / steps.abs().mean().item() * torch.tensor(ROUGH)).to(x)
         anchor, tv = grid.repeat_interleave(len(x), 0).T
         each = (len(grid), *[1] * (x.ndim - 1))
         problem = Problem(match, unlikely, z.repeat(len(grid), *[1] * (z.ndim - 1)), guess.repeat(each), anchor, tv)

@@ -53,8 +53,7 @@ class Pairs:
     def epoch(self, number: int, batch: int) -> Iterator[tuple[Released, Pictures]]:
         """Every image once in one of its copies, without a last batch that is short."""
         if not self.variants:
-            loader = Loader(self.images, batch, device=self.device, augment=AUGMENT, seed=self.seed)
-            for x, _ in loader.epoch(number):
+            for x, _ in Loader(self.images, batch, device=self.device, augment=AUGMENT, seed=self.seed).epoch(number):
                 yield self.oracle(x, self.repeats), x
             return
         x, recording = self.copy(number % self.variants)
@@ -95,7 +94,6 @@ def pairs_of(view: View, images: Images, seed: int) -> Pairs:
 
 
 def unchanging(view: View) -> bool:
-    """Whether the device sends the same whenever it is shown the same."""
     if view.resend is None:
         return False
     with torch.random.fork_rng():

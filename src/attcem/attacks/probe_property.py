@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attcem.attacks.base import PerImage, Pictures, Probe, seeded
+from attcem.attacks.base import PerImage, Pictures, Probe, seeded, update
 from attcem.attacks.regression import STRENGTHS, TrainingSet, ridge
 from attcem.data.loader import in_order
 from attcem.types import Images, Released, View
@@ -54,8 +54,7 @@ def with_texture(released: Released) -> Float[Tensor, "b d"]:
     """The latent's values, and where it has height and width also every channel's contrast and busyness."""
     if released.ndim != 4 or min(released.shape[2:]) < 2:
         return released.flatten(1)
-    planes = released.flatten(0, 1)[:, None]
-    texture = [figure(planes).reshape(released.shape[:2]) for figure in (contrast, busyness)]
+    texture = [figure(released.flatten(0, 1)[:, None]).reshape(released.shape[:2]) for figure in (contrast, busyness)]
     return torch.cat([released.flatten(1), *texture], 1)
 
 
@@ -106,15 +105,12 @@ class PropertyProbe(Probe):
         for _ in range(self.steps):
             pick = torch.randint(len(latents), (self.batch,)).to(latents.device)
             loss = nn.functional.binary_cross_entropy_with_logits(network(latents[pick]), answers[pick].float())
-            optimiser.zero_grad()
-            loss.backward()
-            optimiser.step()
+            update(optimiser, loss)
             schedule.step()
         return network.eval()
 
     def score(self, answers: Tensor, truth: Images, gallery: Images, public: Images) -> Mapping[str, Tensor]:
-        right = answers == true_answers(truth, public)
-        return dict(zip(questions(truth), right.float().unbind(1), strict=True))
+        return dict(zip(questions(truth), (answers == true_answers(truth, public)).float().unbind(1), strict=True))
 
     def chance(self, truth: Images, gallery: Images, public: Images) -> Mapping[str, float]:
         """The share of the more frequent answer: what the best answer for all would score."""

@@ -16,7 +16,6 @@ from attcem.types import Images, Oracle, Released, View
 
 STRENGTHS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
 """Ridge strengths to choose from; 1 weighs as much as a standardised feature."""
-
 ROWS, WIDE, BUDGET = 16_384, 4096, 2**27
 """Most releases to learn from; the same for latents of more than WIDE values; most values altogether."""
 
@@ -24,7 +23,6 @@ Features = Callable[[Released], Float[Tensor, "b d"]]
 
 
 def values(released: Released) -> Float[Tensor, "b d"]:
-    """The latent's values as they are."""
     return released.flatten(1)
 
 
@@ -69,7 +67,6 @@ class TrainingSet:
         return cls(own, held_out, features, mean, scale)
 
     def read(self, released: Released) -> Float[Tensor, "b d"]:
-        """Other releases, standardised in the same way."""
         return (self.features(released) - self.mean) / self.scale
 
 
@@ -80,8 +77,7 @@ def examples(oracle: Oracle, images: Images, most: int, features: Features, devi
     index = torch.arange(len(images), device=device)
     varies = not torch.equal(recording(index[:8]), recording(index[:8]))
     index = index.repeat(most // len(images) if varies else 1)
-    seen = torch.cat([features(recording(part)) for part in index.split(256)])
-    return Examples(seen, images.y.to(device)[index])
+    return Examples(torch.cat([features(recording(part)) for part in index.split(256)]), images.y.to(device)[index])
 
 
 def principal_axes(x: Float[Tensor, "n d"], most: int) -> Float[Tensor, "d k"]:

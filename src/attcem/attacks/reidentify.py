@@ -12,7 +12,6 @@ from attcem.data.loader import in_order
 from attcem.types import Images, Oracle, View
 
 TOP = 5  # candidates that the attacker names for each target
-
 QUIET = 1e-4
 """A position without noise counts as if it had this share of the mean variance: exact, but not infinitely so."""
 
@@ -37,14 +36,11 @@ class Reidentify(Probe):
         with seeded(seed):
             some = view.public[torch.randperm(len(view.public))[: self.sample]]
             scale = noise_scale(view.oracle, some.pixels().to(device), self.repeats)
-            answers = (
-                (view.oracle(x, self.repeats).flatten(1), places) for x, places in in_order(numbered, device=device)
-            )
-            latents = (((z - centre) / scale, places) for z, places in answers)
+            asked = in_order(numbered, device=device)
+            latents = (((view.oracle(x, self.repeats).flatten(1) - centre) / scale, places) for x, places in asked)
             return nearest((seen - centre) / scale, latents).cpu()
 
     def score(self, answers: Tensor, truth: Images, gallery: Images, public: Images) -> Mapping[str, Tensor]:
-        """1 where a named candidate equals the true image, pixel by pixel."""
         right = torch.stack([(gallery.x[named] == truth.x).flatten(1).all(1) for named in answers.unbind(1)], 1)
         return {"top1": right[:, 0].float(), f"top{TOP}": right.any(1).float()}
 

@@ -68,7 +68,6 @@ class Substitute(Attack):
             return self.inverter(made_up(view, observed, encoder, distrust), seed=seed, progress=progress)
 
     def distrust(self, view: View, observed: Observed, encoder: Encoder, seed: int, progress: bool = False) -> float:
-        """The amount whose guesses the substitute sends most like what was observed."""
         missed = {}
         for amount in DISTRUSTS:
             inverter = self.trial.trained(made_up(view, observed, encoder, amount), seed)
@@ -83,9 +82,9 @@ class Substitute(Attack):
         """Cross-entropy through the cloud + likeness · distance to the observed latents of the predicted classes."""
         assert view.cloud is not None
         (own, _), where = hold_out(view.public, seed), view.targets.device
-        loader = Loader(own, self.batch, device=where, augment=AUGMENT, seed=seed)
         network, likeness = Network(own.shape, observed, self.channels).to(where), Likeness(observed.latents)
         optimiser = torch.optim.Adam(network.parameters(), self.lr, betas=(0.9, 0.99))
+        loader = Loader(own, self.batch, device=where, augment=AUGMENT, seed=seed)
         batches = chain.from_iterable(map(loader.epoch, count()))
         with bar("substitute encoder", self.steps, unit_size=self.batch, shown=progress) as show:
             for step, (x, y) in enumerate(islice(batches, self.steps)):

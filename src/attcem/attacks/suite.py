@@ -57,8 +57,7 @@ def digest(value: Any) -> str:
         for name, constant in vars(sys.modules[module]).items()
         if name.isupper() and is_plain(constant)
     }
-    told = json.dumps([described(value), constants], sort_keys=True)
-    return hashlib.sha256(told.encode()).hexdigest()[:8]
+    return hashlib.sha256(json.dumps([described(value), constants], sort_keys=True).encode()).hexdigest()[:8]
 
 
 def described(value: Any) -> Any:
@@ -114,6 +113,4 @@ def modules_behind(classes: Iterable[type]) -> set[str]:
 
 
 def is_plain(value: Any) -> bool:
-    """Whether a constant is a number, a word, or several of them."""
-    several = isinstance(value, tuple | frozenset)
-    return all(map(is_plain, value)) if several else isinstance(value, str | int | float)
+    return all(map(is_plain, value)) if isinstance(value, tuple | frozenset) else isinstance(value, str | int | float)

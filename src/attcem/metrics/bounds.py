@@ -84,7 +84,6 @@ def bounds(
     encode: Callable[[Pictures], Latent] | None = None,
     not_counted: Sequence[str] = (),
     jacobians: int = 1000,
-    probes: int = 4,
     seed: int = 0,
 ) -> dict[str, Any]:
     """Everything that is known without attacking, from clean latents of held-out images and these images' pixels.
@@ -115,5 +114,5 @@ def bounds(
     }
     if encode is not None:
         drawn = images[torch.randperm(len(images), generator=torch.Generator().manual_seed(seed))[:jacobians]]
-        found["fisher"] = fisher_bound(encode, drawn, sigma, prior=prior, probes=probes, seed=seed) | {"why": ESTIMATE}
+        found["fisher"] = fisher_bound(encode, drawn, sigma, prior=prior, seed=seed) | {"why": ESTIMATE}
     return found

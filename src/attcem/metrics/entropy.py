@@ -43,9 +43,6 @@ class Prior:
         """Differences of images in the coordinates that all Gaussians share."""
         return along(tiles(images, self.tile), self.axes)[:, self.order]
 
-    def belongs(self, images: Pictures) -> Int64[Tensor, " n"]:
-        return self.mixture.surprise(self.along(images - self.mean), ROUNDING).argmin(1)
-
     def turned(self, apart: Pictures, owner: Int64[Tensor, " n"]) -> Float[Tensor, "n d"]:
         """Differences of images along the axes of the Gaussian that each belongs to."""
         shared = self.along(apart)
@@ -102,7 +99,6 @@ def tile_size(c: int, h: int, w: int) -> tuple[int, int]:
 
 
 def tiles(images: Pictures, tile: tuple[int, int]) -> Float[Tensor, "n t v"]:
-    n, c, h, w = images.shape
-    a, b = tile
+    (n, c, h, w), (a, b) = images.shape, tile
     cut = images.reshape(n, c, h // a, a, w // b, b).permute(0, 2, 4, 1, 3, 5)
     return cut.reshape(n, (h // a) * (w // b), c * a * b)

@@ -103,7 +103,6 @@ class Evaluator:
 
     @torch.no_grad()
     def recognised(self, pictures: Pictures, y: Int64[Tensor, " n"]) -> PerImage:
-        """1 where it gives a picture the class y, else 0."""
         named = torch.cat([self.network(part.to(self.device)).argmax(1) for part in pictures.clamp(0, 1).split(256)])
         return (named.to(y.device) == y).float()
 

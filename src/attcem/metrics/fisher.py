@@ -29,7 +29,8 @@ def fisher_bound(
     """
     noise = noise_variance(sigma)
     prior = image_prior(images, seed=seed) if prior is None else prior
-    owner, groups = prior.belongs(images), len(prior.share)
+    owner = prior.mixture.surprise(prior.along(images - prior.mean), ROUNDING).argmin(1)
+    groups = len(prior.share)
     slopes = squared_slopes(encode, images, owner, prior, probes, seed) / noise
     n, d = slopes.shape
     count = segment_count(owner, groups).clamp_min(1).unsqueeze(1)
@@ -60,8 +61,7 @@ def squared_slopes(
 
     Hutchinson: E (Jᵀv)_i² = (JᵀJ)_ii for random signs v.
     """
-    generator = torch.Generator().manual_seed(seed)
-    found = []
+    generator, found = torch.Generator().manual_seed(seed), []
     for some, own in zip(images.split(AT_ONCE), owner.split(AT_ONCE), strict=True):
         x = some.detach().clone().requires_grad_()
         with torch.enable_grad():
@@ -71,8 +71,8 @@ def squared_slopes(
             signs = torch.randint(0, 2, z.shape, generator=generator).mul(2).sub(1).to(z)
             pulled = torch.zeros_like(x)
             if z.requires_grad:  # else the encoder ignores the images
-                last = probe == probes - 1
-                (pulled,) = torch.autograd.grad(z, x, signs, retain_graph=not last, materialize_grads=True)
+                again = probe < probes - 1
+                (pulled,) = torch.autograd.grad(z, x, signs, retain_graph=again, materialize_grads=True)
             total.append(prior.turned(pulled, own).square())
         found.append(torch.stack(total).mean(0))
     return torch.cat(found)

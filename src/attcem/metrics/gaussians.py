@@ -47,7 +47,6 @@ class Mixture:
     turn: Float[Tensor, "k q q"]
 
     def turned(self, apart: Float[Tensor, "n d"], k: int) -> Float[Tensor, "n d"]:
-        """Along the k-th Gaussian's axes."""
         leading = self.turn.shape[1]
         return torch.cat([apart[:, :leading] @ self.turn[k], apart[:, leading:]], 1) if leading else apart
 
@@ -108,13 +107,11 @@ def fit_own_axes(
     rows: Float[Tensor, "n d"], group: Int64[Tensor, " n"], groups: int, average: Float[Tensor, " d"], strength: float
 ) -> Mixture:
     """One Gaussian per group along the group's own principal axes; one without samples has no axes of its own."""
-    plain = fit(rows, group, groups)
-    covariances = []
+    plain, covariances = fit(rows, group, groups), []
     for k in range(groups):
         apart = widen(rows[group == k]) - plain.mu[k]
-        mass = apart.new_tensor(len(apart))
         target = average if len(apart) else plain.var[k]
-        covariances.append(expected(apart.T @ apart, target.diag(), mass, strength))
+        covariances.append(expected(apart.T @ apart, target.diag(), apart.new_tensor(len(apart)), strength))
     var, turn = torch.linalg.eigh(torch.stack(covariances))
     return Mixture(plain.log_pi, plain.mu, var.clamp_min(0), turn)
 

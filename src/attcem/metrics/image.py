@@ -40,9 +40,7 @@ class Metric:
         return torch.cat([self.compute(a.clamp(0, 1), b) for a, b in parts])
 
     def fits(self, pictures: Pictures) -> bool:
-        """Whether it can be computed, for pictures of this size and with what is installed."""
-        installed = self.package is None or find_spec(self.package) is not None
-        return installed and min(pictures.shape[-2:]) >= self.smallest
+        return min(pictures.shape[-2:]) >= self.smallest and (not self.package or find_spec(self.package) is not None)
 
 
 def squared_error(guess: Pictures, truth: Pictures) -> PerImage:
@@ -96,8 +94,7 @@ METRICS = {
 
 def reidentified(guess: Pictures, gallery: Float[Tensor, "N c h w"], top: int = 1) -> PerImage:
     """1 where the true image, at the same place in the gallery, is among the `top` nearest to its reconstruction."""
-    distances = torch.cdist(guess.flatten(1), gallery.flatten(1))
-    nearest = distances.topk(min(top, len(gallery)), largest=False).indices
+    nearest = torch.cdist(guess.flatten(1), gallery.flatten(1)).topk(min(top, len(gallery)), largest=False).indices
     return (nearest == torch.arange(len(guess), device=guess.device)[:, None]).any(1).float()
 
 
@@ -117,8 +114,7 @@ def recoloured(pictures: Pictures, truth: Pictures, down: int, right: int) -> Pi
     seen_mean, wanted_mean = seen.mean((2, 3), keepdim=True), wanted.mean((2, 3), keepdim=True)
     deviation = seen - seen_mean
     variance = deviation.square().mean((2, 3), keepdim=True)
-    gain = (deviation * wanted).mean((2, 3), keepdim=True) / variance
-    gain = torch.where(variance > FLAT, gain, 0)
+    gain = torch.where(variance > FLAT, (deviation * wanted).mean((2, 3), keepdim=True) / variance, 0)
     return pictures * gain + (wanted_mean - gain * seen_mean)
 
 

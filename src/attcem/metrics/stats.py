@@ -14,6 +14,7 @@ from jaxtyping import Float
 
 PerSeed = Float[np.ndarray, "seeds images"]
 CHUNK = 500  # bootstrap draws made at once
+TAIL = 50 * (1 - 0.95)  # per cent of the draws that lie beyond either end of an interval
 
 
 class Difference(NamedTuple):
@@ -48,32 +49,24 @@ def resampled_means(scores: PerSeed, *, draws: int = 10_000, seed: int = 0) -> F
     for start in range(0, draws, CHUNK):
         size = min(CHUNK, draws - start)
         shares = rng.multinomial(seeds, np.full(seeds, 1 / seeds), size) / seeds
-        chosen = rng.integers(images, size=(size, images))
-        means.append(np.take_along_axis(shares @ widened, chosen, 1).mean(1))
+        means.append(np.take_along_axis(shares @ widened, rng.integers(images, size=(size, images)), 1).mean(1))
     return np.concatenate(means)
 
 
-def bootstrap_interval(
-    scores: PerSeed, *, level: float = 0.95, draws: int = 10_000, seed: int = 0
-) -> tuple[float, float]:
-    """Percentile interval of the mean over seeds and images."""
-    tail = 50 * (1 - level)
-    low, high = np.percentile(resampled_means(scores, draws=draws, seed=seed), [tail, 100 - tail])
+def bootstrap_interval(scores: PerSeed, *, draws: int = 10_000, seed: int = 0) -> tuple[float, float]:
+    low, high = np.percentile(resampled_means(scores, draws=draws, seed=seed), [TAIL, 100 - TAIL])
     return float(low), float(high)
 
 
-def paired_bootstrap(
-    ours: PerSeed, theirs: PerSeed, *, level: float = 0.95, draws: int = 10_000, seed: int = 0
-) -> Difference:
+def paired_bootstrap(ours: PerSeed, theirs: PerSeed, *, draws: int = 10_000, seed: int = 0) -> Difference:
     """The mean of ours − theirs over the same seeds and images, its percentile interval, and a two-sided p.
 
-    p = 2·min(#{mean ≤ 0} + 1, #{mean ≥ 0} + 1) / (draws + 1), at most 1: never zero, and below 1 − level about when the
+    p = 2·min(#{mean ≤ 0} + 1, #{mean ≥ 0} + 1) / (draws + 1), at most 1: never zero, and below 0.05 about when the
     interval leaves zero out.
     """
     differences = ours - theirs
     means = resampled_means(differences, draws=draws, seed=seed)
-    tail = 50 * (1 - level)
-    low, high = np.percentile(means, [tail, 100 - tail])
+    low, high = np.percentile(means, [TAIL, 100 - TAIL])
     beyond = 1 + min(int((means <= 0).sum()), int((means >= 0).sum()))
     return Difference(float(differences.mean()), float(low), float(high), min(1.0, 2 * beyond / (draws + 1)))
 
@@ -128,8 +121,6 @@ def area_under(x: Float[np.ndarray, " k"], y: Float[np.ndarray, " k"], low: floa
     return float(np.diff(along) @ (up[1:] + up[:-1]) / 2 / (high - low))
 
 
-def _merged(
-    x: Float[np.ndarray, " k"], y: Float[np.ndarray, "k n"]
-) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, "m n"]]:
+def _merged(x: Float[np.ndarray, " k"], y: Float[np.ndarray, "k n"]) -> tuple[np.ndarray, np.ndarray]:
     places, where = np.unique(x, return_inverse=True)
     return places, np.stack([y[where == place].mean(0) for place in range(len(places))])
