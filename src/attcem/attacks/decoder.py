@@ -91,7 +91,7 @@ class DecoderAttack(Recipe, Attack):
         """Train from the start, or stand where training stood before an interruption."""
         with seeded(seed):
             before = None if self.start is None else self.start.trained(view, seed, progress)
-            training, found = Inversion(self, view, seed, before), view.workbook.found(self, seed)
+            training, found = Inversion(self, view, seed, before), view.workbook.finds.get((self, seed))
             return training.restored(found) if found else self.train(training, progress)
 
     def train(self, training: Inversion, progress: bool) -> Inversion:
