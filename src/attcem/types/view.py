@@ -78,7 +78,7 @@ class View:
     public: Images
     oracle: Oracle | None
     targets: Released
-    cloud: Callable[[Released], Float[Tensor, "b classes"]] | None = None  # its half: differentiable logits
+    cloud: Callable[[Released], Float[Tensor, "b classes"]] | None = None  # the cloud half: logits, differentiable
     resend: Callable[[int], Released] | None = None  # sends the first so many attacked images again, with fresh noise
     device: Device | None = None
     gallery: Images | None = None  # candidates with the attacked images among them: for re-identification only
