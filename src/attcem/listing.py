@@ -9,7 +9,7 @@ from pathlib import Path
 
 from attcem.configfile import UsageError
 from attcem.naming import nearest
-from attcem.reading.content import open_plain
+from attcem.reading.plain import open_plain
 from attcem.reading.settings import LIMIT
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Tensor
 
 from attcem.config import GRANTS
@@ -17,21 +17,24 @@ from attcem.data.loader import in_order
 from attcem.defences import Defence, Guard
 from attcem.models import Split
 from attcem.naming import look_up
-from attcem.types import Device, Images, Latent, Released, View
+from attcem.types import Device, Images, Latent, Recording, Released, View
 
-_SEALED: WeakKeyDictionary[Sealed, tuple[Any, ...]] = WeakKeyDictionary()
+_SEALED: WeakKeyDictionary[Sealed, Any] = WeakKeyDictionary()
 
 
 class Sealed:
-    """Something an attacker can use but not open: what it needs is looked up, not held.
+    """Something an attacker can call but not open: what does the work is looked up, not held.
 
     Whoever walks over a View's attributes never meets a weight or a private latent.
     """
 
     __slots__ = ("__weakref__",)
 
-    def __init__(self, *behind: Any) -> None:
+    def __init__(self, behind: Any) -> None:
         _SEALED[self] = behind
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        return _SEALED[self](*args, **options)
 
 
 class Oracle(Sealed):
@@ -41,66 +44,27 @@ class Oracle(Sealed):
 
     @torch.no_grad()
     def __call__(self, x: Float[Tensor, "b c h w"], repeats: int = 1) -> Released:
-        (device,) = _SEALED[self]
+        device = _SEALED[self]
         return averaged(device.release, device.encode(x), repeats)
 
     @torch.no_grad()
     def record(self, batches: Iterable[Float[Tensor, "b c h w"]]) -> Recording:
-        """Images that will be queried often: encoded once, released afresh each time."""
-        (device,) = _SEALED[self]
-        return Recording(device, torch.cat([device.encode(x) for x in batches]))
-
-
-class Recording(Sealed):
-    """Images that the device has encoded once; a draw of them equals a query, without the cost of the encoder."""
-
-    __slots__ = ()
-
-    @torch.no_grad()
-    def __call__(self, index: Int64[Tensor, " b"], repeats: int = 1) -> Released:
-        device, latents = _SEALED[self]
-        return averaged(device.release, latents[index], repeats)
-
-
-class Resend(Sealed):
-    """The device sends the first so many of the attacked images once more: same pictures, fresh noise."""
-
-    __slots__ = ()
-
-    @torch.no_grad()
-    def __call__(self, most: int) -> Released:
-        device, latents = _SEALED[self]
-        return device.release(latents[:most])
-
-
-class Cloud(Sealed):
-    """The cloud half, which the attacker runs: logits, differentiable in the latent."""
-
-    __slots__ = ()
-
-    def __call__(self, released: Released) -> Float[Tensor, "b classes"]:
-        (decoder,) = _SEALED[self]
-        return decoder(released)
+        device = _SEALED[self]
+        latents = torch.cat([device.encode(x) for x in batches])
+        return Sealed(torch.no_grad()(lambda index, repeats=1: averaged(device.release, latents[index], repeats)))
 
 
 def averaged(release: Callable[[Latent], Released], z: Latent, repeats: int) -> Released:
-    total = release(z)
-    for _ in range(repeats - 1):
-        total = total + release(z)
-    return total / repeats if repeats > 1 else total
+    return sum((release(z) for _ in range(repeats - 1)), release(z)) / repeats
 
 
 def the_device(model: Split, guard: Guard | Defence) -> Device:
     """The released graph of this network, exactly as it is deployed."""
     where = next(model.parameters())
-    return Device(
-        encode=lambda x: model.encoder(x.to(where.device, where.dtype)),
-        release=lambda z: guard.release(z).float(),
-    )
+    return Device(lambda x: model.encoder(x.to(where.device, where.dtype)), release=lambda z: guard.release(z).float())
 
 
 def make_oracle(model: Split, guard: Guard | Defence) -> Oracle:
-    """An oracle for the released graph of this network."""
     return Oracle(the_device(model, guard))
 
 
@@ -115,7 +79,7 @@ def build_view(
     model.eval(), guard.eval()
     order = torch.randperm(len(data.test), generator=torch.Generator().manual_seed(seed))
     truth, where = data.test[order[:images]], next(model.parameters())
-    cloud = Cloud(lambda released: model.decoder(released.to(where.device, where.dtype)).float())
+    cloud = Sealed(lambda released: model.decoder(released.to(where.device, where.dtype)).float())
     return replace(view_through(the_device(model, guard), data.public, truth, granted), cloud=cloud), truth
 
 
@@ -125,13 +89,12 @@ def view_through(device: Device, public: Images, truth: Images, granted: frozens
         latents = torch.cat([device.encode(x) for x, _ in in_order(truth)])
         targets = device.release(latents)
     if not targets.isfinite().all():
-        raise ValueError(
-            "the device releases values that are not finite: train again with a lower train.lr, or check the defence"
-        )
+        advice = "train again with a lower train.lr, or check the defence"
+        raise ValueError(f"the device releases values that are not finite: {advice}")
     return View(
         public=public,
         oracle=Oracle(device) if "queries" in granted else None,
         targets=targets,
-        resend=Resend(device, latents),
+        resend=Sealed(torch.no_grad()(lambda most: device.release(latents[:most]))),
         device=device if "weights" in granted else None,
     )

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from attcem.data import DATASETS, get_data
-from attcem.data.entry import Address, Published
+from attcem.data.entry import Published
 from attcem.data.fetch import fetch
 from tests.data import tiny_archives as tiny
 
@@ -207,7 +207,7 @@ def published(server, tmp_path, monkeypatch):
     server.content = archive.read_bytes()
     checksum = tiny.sha256(archive)
     archive.unlink()
-    entry = Published("local", (Address(server.url, checksum),), DATASETS["orl"].parse)
+    entry = Published("local", {server.url: checksum}, DATASETS["orl"].parse)
     monkeypatch.setitem(DATASETS, "orl", entry)
     return entry
 

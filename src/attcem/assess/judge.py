@@ -17,7 +17,7 @@ from attcem.data import Data, default_root
 from attcem.files import write_atomically
 from attcem.metrics import METRICS, Evaluator, aligned, reidentified
 from attcem.reading.arrays import tensors_of
-from attcem.reading.content import MEGABYTE, read_content
+from attcem.reading.plain import MEGABYTE, read_content
 from attcem.types import Images, Scores, Summary
 
 CPU = torch.device("cpu")

@@ -16,7 +16,7 @@ from attcem.files import replacing
 from attcem.locks import held
 from attcem.progress import say
 from attcem.reading.arrays import read_arrays
-from attcem.reading.content import MEGABYTE
+from attcem.reading.plain import MEGABYTE
 from attcem.types import View
 
 PATIENCE = 0.5  # seconds between two looks at what other processes have finished

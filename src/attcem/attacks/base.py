@@ -73,7 +73,7 @@ class Attack(ABC):
 
     def recall(self, view: View, found: Reconstruction, *, seed: int = 0) -> None:
         """Put what it found before into the workbook, for attacks that build on it."""
-        view.workbook.remember(self, seed, found)
+        view.workbook.finds[self, seed] = found
 
     def brief(self) -> Attack:
         """The same attack with an effort of seconds: enough against a device that hides nothing."""

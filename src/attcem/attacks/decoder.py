@@ -78,7 +78,7 @@ class DecoderAttack(Recipe, Attack):
     def train_on(self, view: View, seed: int, progress: bool) -> Inversion:
         with seeded(seed):
             before = None if self.start is None else self.start.trained(view, seed, progress)
-            training, found = Inversion(self, view, seed, before), view.workbook.found(self, seed)
+            training, found = Inversion(self, view, seed, before), view.workbook.finds.get((self, seed))
             return training.restored(found) if found else self.train(training, progress)
 
     def train(self, training: Inversion, progress: bool) -> Inversion:

@@ -59,11 +59,12 @@ def load_data(
     Pictures that exceed `memory` bytes lie in a temporary file on disk, read as needed.
     """
     key, _, path = name.partition(":")
-    folder = Path(root or default_root()).expanduser()
-    source = find_entry(name).read(key, path, folder, memory)
-    return partition(
-        source, name, seed=seed, public=public, validation=validation, test=test, cache=folder, memory=memory
-    )
+    root = Path(root or default_root()).expanduser()
+    entry = find_entry(name)
+    if path and not isinstance(entry, Given):
+        raise ValueError(f"{key} takes no path: type {key!r}, or npz:PATH or imagefolder:PATH for your own data")
+    found = entry.read(key, path, root, memory)
+    return partition(found, name, seed=seed, public=public, validation=validation, test=test, cache=root, memory=memory)
 
 
 def make_data(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
 from attcem.progress import bar
 
@@ -31,13 +31,13 @@ class Refused(ValueError):
 
 @dataclass(frozen=True)
 class Member:
-    """One entry as the archive describes it; `read` gives its content."""
+    """One entry as the archive describes it; `open` gives a file of its content."""
 
     name: str
     size: int
     folder: bool
     regular: bool
-    read: Callable[[], bytes]
+    open: Callable[[], IO[bytes] | None]
 
 
 def members(
@@ -57,10 +57,12 @@ def members(
 
 
 def _checked(entries: Iterator[Member], member_cap: int, total_cap: int) -> Iterator[tuple[str, bytes]]:
-    seen: set[str] = set()
-    total = 0
+    seen, total = set[str](), 0
     for count, entry in enumerate(entries, start=1):
-        name = safe_name(entry.name)
+        parts = entry.name.replace("\\", "/").split("/")
+        if entry.name.startswith(("/", "\\")) or ".." in parts or ":" in parts[0] or "\0" in entry.name:
+            raise Refused(f"{entry.name!r} points outside the archive")
+        name = str(PurePosixPath(*parts))
         if count > COUNT_CAP:
             raise Refused(f"it has more than {COUNT_CAP:,} members")
         if entry.folder:
@@ -73,20 +75,13 @@ def _checked(entries: Iterator[Member], member_cap: int, total_cap: int) -> Iter
             raise Refused(f"{name!r} unpacks to {entry.size:,} bytes, more than {member_cap:,}")
         if total + entry.size > total_cap:
             raise Refused(f"it unpacks to more than {total_cap:,} bytes")
-        content = entry.read()
+        file = entry.open()
+        content = file.read() if file else b""
         if len(content) != entry.size:
             raise EOFError(f"{name!r} has {len(content):,} of its {entry.size:,} bytes")
         seen.add(name)
         total += len(content)
         yield name, content
-
-
-def safe_name(name: str) -> str:
-    """A member's name with plain parts only, or a refusal when it points outside the archive."""
-    parts = name.replace("\\", "/").split("/")
-    if name.startswith(("/", "\\")) or ".." in parts or ":" in parts[0] or "\0" in name:
-        raise Refused(f"{name!r} points outside the archive")
-    return str(PurePosixPath(*parts))
 
 
 def _reader(raw: BinaryIO, member_cap: int, total_cap: int) -> Iterator[Member]:
@@ -105,14 +100,14 @@ def _zip_members(raw: BinaryIO) -> Iterator[Member]:
             kind = stat.S_IFMT(info.external_attr >> 16)
             regular = kind in (0, stat.S_IFREG)  # 0: written by a system without file kinds
             folder = info.is_dir() and kind in (0, stat.S_IFDIR)
-            yield Member(info.filename, info.file_size, folder, regular, partial(archive.read, info))
+            yield Member(info.filename, info.file_size, folder, regular, partial(archive.open, info))
 
 
 def _tar_members(stream: "_Forward") -> Iterator[Member]:
     with tarfile.open(fileobj=stream, mode="r:") as archive:
         while (info := archive.next()) is not None:
             regular = info.isreg() and not info.issparse()
-            yield Member(info.name, info.size, info.isdir(), regular, partial(_content, archive, info))
+            yield Member(info.name, info.size, info.isdir(), regular, partial(archive.extractfile, info))
     # tarfile takes a damaged header for the end; the true end is a block of zeros, and gzip's own sum comes last
     if stream.latest != bytes(tarfile.BLOCKSIZE):
         raise EOFError("the end of the archive is missing")
@@ -120,18 +115,12 @@ def _tar_members(stream: "_Forward") -> Iterator[Member]:
         pass
 
 
-def _content(archive: tarfile.TarFile, info: tarfile.TarInfo) -> bytes:
-    file = archive.extractfile(info)
-    return file.read() if file else b""
-
-
 class _Forward(io.RawIOBase):
     """A stream that only goes forward and counts the bytes that really come out, whatever the headers say."""
 
     def __init__(self, stream: BinaryIO, member_cap: int, total_cap: int) -> None:
         self.stream, self.member_cap, self.total_cap = stream, member_cap, total_cap
-        self.position = 0
-        self.latest = b""
+        self.position, self.latest = 0, b""
 
     def tell(self) -> int:
         return self.position

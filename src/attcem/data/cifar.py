@@ -10,10 +10,11 @@ import numpy as np
 
 from attcem.data import inert_pickle
 from attcem.data.archive import members
-from attcem.data.entry import Address, Published
+from attcem.data.entry import Published
 from attcem.data.inert_pickle import text_of
 from attcem.data.source import Source
 
+HOME = "https://www.cs.toronto.edu/~kriz"
 PIXELS = 3 * 32 * 32
 ADVICE = "get the archive from its official address"
 
@@ -65,7 +66,6 @@ def parse(layout: Layout, path: Path, progress: bool) -> Source:
 
 
 def _parts(layout: Layout, stored: Stored, pattern: str) -> Part:
-    """Pictures and labels of all members that match, in order; there must be one."""
     read = _binary_part if pattern.endswith(".bin") else _pickled_part
     names = sorted(name for name in stored if fnmatchcase(name, pattern)) or [pattern]
     pictures, labels = zip(*(read(layout, stored, name) for name in names), strict=True)
@@ -74,7 +74,6 @@ def _parts(layout: Layout, stored: Stored, pattern: str) -> Part:
 
 
 def _binary_part(layout: Layout, stored: Stored, name: str) -> Part:
-    """Fixed records: label bytes, then pixels."""
     content, ahead = stored[name], layout.label_bytes
     if len(content) % (ahead + PIXELS):
         raise ValueError(f"{name} has {len(content):,} bytes, no multiple of {ahead + PIXELS}: {ADVICE}")
@@ -93,7 +92,6 @@ def _pickled_part(layout: Layout, stored: Stored, name: str) -> Part:
 
 
 def _pickled(stored: Stored, name: str) -> dict[str, Any]:
-    """A dictionary, read without unpickling."""
     content = stored[name]
     try:
         values = inert_pickle.loads(content)
@@ -104,24 +102,19 @@ def _pickled(stored: Stored, name: str) -> dict[str, Any]:
     return {text_of(key): value for key, value in values.items() if isinstance(key, str | bytes)}
 
 
-def _published(classes: int, layout: Layout, *, python: str, binary: str) -> Published:
-    archive = f"https://www.cs.toronto.edu/~kriz/cifar-{classes}"
-    return Published(
-        f"CIFAR-{classes}, 50,000 + 10,000 colour 32x32 pictures of {classes} things",
-        (Address(f"{archive}-python.tar.gz", python), Address(f"{archive}-binary.tar.gz", binary)),
-        partial(parse, layout),
-    )
-
-
-CIFAR10 = _published(
-    10,
-    TEN,
-    python="sha256:6d958be074577803d12ecdefd02955f39262c83c16fe9348329d7fe0b5c001ce",
-    binary="md5:c32a1d4ab5d03f1284b67883e8d87530",
+CIFAR10 = Published(
+    "CIFAR-10, 50,000 + 10,000 colour 32x32 pictures of 10 things",
+    {
+        f"{HOME}/cifar-10-python.tar.gz": "sha256:6d958be074577803d12ecdefd02955f39262c83c16fe9348329d7fe0b5c001ce",
+        f"{HOME}/cifar-10-binary.tar.gz": "md5:c32a1d4ab5d03f1284b67883e8d87530",
+    },
+    partial(parse, TEN),
 )
-CIFAR100 = _published(
-    100,
-    HUNDRED,
-    python="sha256:85cd44d02ba6437773c5bbd22e183051d648de2e7d6b014e1ef29b855ba677a7",
-    binary="md5:03b5dce01913d631647c71ecec9e9cb8",
+CIFAR100 = Published(
+    "CIFAR-100, 50,000 + 10,000 colour 32x32 pictures of 100 things",
+    {
+        f"{HOME}/cifar-100-python.tar.gz": "sha256:85cd44d02ba6437773c5bbd22e183051d648de2e7d6b014e1ef29b855ba677a7",
+        f"{HOME}/cifar-100-binary.tar.gz": "md5:03b5dce01913d631647c71ecec9e9cb8",
+    },
+    partial(parse, HUNDRED),
 )

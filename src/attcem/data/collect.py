@@ -1,6 +1,6 @@
 """Pictures that a user holds, as uint8 arrays: arrays, a torch Dataset or DataLoader, a Hugging Face dataset."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -139,15 +139,13 @@ def _read_pairs(given: Any, memory: int) -> Pictures:
     return Pictures(pile.array(), np.concatenate(labels))
 
 
-def number_classes(
-    parts: Mapping[str, Pictures], names: Sequence[str] = ()
-) -> tuple[dict[str, Pictures], tuple[str, ...]]:
+def number_classes(parts: dict[str, Pictures], names: Sequence[str]) -> tuple[dict[str, Pictures], tuple[str, ...]]:
     """The parts and the names of their classes; without names, classes are numbered anew: 5, 7, 9 are three."""
     known = tuple(names) or next((part.names for part in parts.values() if part.names), ())
     found = np.unique(np.concatenate([part.y for part in parts.values()]))
     if known:
         if found[0] < 0 or found[-1] >= len(known):
             raise ValueError(f"labels run from {found[0]} to {found[-1]}, but {len(known)} classes have names")
-        return dict(parts), known
+        return parts, known
     anew = {key: part._replace(y=np.searchsorted(found, part.y)) for key, part in parts.items()}
     return anew, tuple(map(str, found))

@@ -48,7 +48,6 @@ def join_groups(count: int, *pairs: np.ndarray) -> np.ndarray:
 
 
 def _read(file: Path, count: int) -> np.ndarray | None:
-    """The groups of a file that is there, whole and possible."""
     try:
         groups = read_arrays(file, 8 * count + 10_000)["groups"]
     except (OSError, ValueError, KeyError):

@@ -48,45 +48,33 @@ class Cached(Entry):
     """A data set that `get` puts into the cache as one .npz file."""
 
     def read(self, name: str, path: str, root: Path, memory: int) -> Source:
-        check_no_path(name, path)
         if not (root / f"{name}.npz").exists():
             raise ValueError(f"{name} is not in {root}: type: attcem data get {name}")
         return Source.read(root / f"{name}.npz", memory)
 
 
 @dataclass(frozen=True)
-class Address:
-    """Where an archive is published, and its checksum."""
-
-    url: str
-    checksum: str
-
-
-@dataclass(frozen=True)
 class Published(Cached):
     """An archive with a public address; `parse` reads it in memory, so nothing is extracted to disk."""
 
-    addresses: tuple[Address, ...]
+    archives: dict[str, str]  # address → checksum; the first is the usual one
     parse: Callable[[Path, bool], Source]
 
     def get(self, name: str, root: Path, source: Path | None, checksum: str | None, progress: bool) -> Path:
-        target = root / f"{name}.npz"
+        target, usual = root / f"{name}.npz", next(iter(self.archives))
         if source is not None:
             if not source.is_file():
-                raise ValueError(f"{source} is not a file: --from takes the archive of {self.addresses[0].url}")
-            if problem := wrong_checksum(
-                source, [checksum] if checksum else [each.checksum for each in self.addresses]
-            ):
+                raise ValueError(f"{source} is not a file: --from takes the archive of {usual}")
+            if problem := wrong_checksum(source, [checksum] if checksum else list(self.archives.values())):
                 advice = "pass the value you trust with --checksum sha256:HEX if you know this file"
                 raise ValueError(f"{source} {problem}: {advice}")
             return self.parse(source, progress).write(target)
         if target.exists():
             return target
         wanted = parse_checksum(checksum) if checksum else None
-        known = (each for each in self.addresses if parse_checksum(each.checksum) == wanted)
-        address = next(known, self.addresses[0])
-        part = root / f"{address.url.rsplit('/', 1)[-1]}.part"
-        fetch(address.url, part, [checksum or address.checksum], progress=progress)
+        url = next((url for url, known in self.archives.items() if parse_checksum(known) == wanted), usual)
+        part = root / f"{url.rsplit('/', 1)[-1]}.part"
+        fetch(url, part, [checksum or self.archives[url]], progress=progress)
         try:
             self.parse(part, progress).write(target)
         except ValueError:
@@ -94,8 +82,3 @@ class Published(Cached):
             raise
         part.unlink()
         return target
-
-
-def check_no_path(name: str, path: str) -> None:
-    if path:
-        raise ValueError(f"{name} takes no path: type {name!r}, or npz:PATH or imagefolder:PATH for your own data")

@@ -122,20 +122,17 @@ def fetch_faces(links: Sequence[Link], folder: Path, *, progress: bool) -> Label
                 show(done)
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
-    alive: Labelled = [(link.person, (link.url, _face(folder, link))) for link in links if _face(folder, link).exists()]
+    faces = [(link, folder / f"{link.key}.png") for link in links]
+    alive: Labelled = [(link.person, (link.url, face)) for link, face in faces if face.exists()]
     if not alive:
         shutil.rmtree(folder)
         raise ValueError(f"none of the {len(links):,} links gives its picture: check your connection and try again")
     return alive
 
 
-def _face(folder: Path, link: Link) -> Path:
-    return folder / f"{link.key}.png"
-
-
 def _fetch_face(folder: Path, link: Link) -> None:
     """Keep the face, or a mark that the link is dead."""
-    face, dead, part = _face(folder, link), folder / f"{link.key}.dead", folder / f"{link.key}.part"
+    face, dead, part = (folder / f"{link.key}.{ending}" for ending in ("png", "dead", "part"))
     if face.exists() or dead.exists():
         return
     try:
@@ -150,7 +147,6 @@ def _fetch_face(folder: Path, link: Link) -> None:
 
 
 def crop(image: Image.Image, box: tuple[int, int, int, int]) -> Image.Image:
-    """The official box of a picture, cut to the picture's edges, at 64x64."""
     left, top, right, bottom = box
     inside = (max(left, 0), max(top, 0), min(right, image.width), min(bottom, image.height))
     if inside[0] >= inside[2] or inside[1] >= inside[3]:

@@ -79,10 +79,9 @@ def fetch(
             failures = 0 if _size(part) > furthest else failures + 1
             furthest = max(furthest, _size(part))
             if failures >= attempts:
-                kept = f"{_size(part):,} bytes are kept, run the same command to go on"
-                raise ValueError(
-                    f"{url} cannot be fetched ({error}): {kept}, or give the file with --from FILE"
-                ) from error
+                advice = "run the same command to go on, or give the file with --from FILE"
+                kept = f"{_size(part):,} bytes are kept"
+                raise ValueError(f"{url} cannot be fetched ({error}): {kept}, {advice}") from error
             time.sleep(pause * 2**failures)
     if problem := wrong_checksum(part, checksums):
         part.unlink()

@@ -77,8 +77,7 @@ class Loader:
             shift = torch.randint(-self.augment.crop, self.augment.crop + 1, (2, len(pick)), generator=generator)
             flip = torch.rand(len(pick), generator=generator) < 0.5 * self.augment.flip
             pick, (down, right), flip = pick.to(self.x.device), shift.to(self.x.device), flip.to(self.x.device)
-            plain = self.augment == NO_AUGMENT
-            chosen = self.x[pick] if plain else shift_flip(self.x, pick, down, right, flip)
+            chosen = self.x[pick] if self.augment == NO_AUGMENT else shift_flip(self.x, pick, down, right, flip)
             yield chosen.to(self.device).permute(0, 3, 1, 2).float().div_(255), self.y[pick].to(self.device)
 
 

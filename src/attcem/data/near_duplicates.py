@@ -6,6 +6,7 @@ share makes them duplicates.
 """
 
 from collections.abc import Callable
+from itertools import product
 
 import numpy as np
 import torch
@@ -122,13 +123,11 @@ def least_correlation(details: torch.Tensor, labels: np.ndarray) -> float:
 
 def correlations(details: torch.Tensor, pairs: torch.Tensor) -> torch.Tensor:
     """The largest product of each pair's details over small shifts of one picture against the other."""
-    return torch.cat([best_shift(*details[chunk.T]) for chunk in pairs.split(BLOCK // 4)])
-
-
-def best_shift(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
-    shifts = [(down, right) for down in range(-SHIFT, SHIFT + 1) for right in range(-SHIFT, SHIFT + 1)]
-    overlaps = ((_overlap(first, down, right), _overlap(second, -down, -right)) for down, right in shifts)
-    return torch.stack([(a * b).sum(dim=(1, 2)) for a, b in overlaps]).amax(dim=0)
+    shifts, best = list(product(range(-SHIFT, SHIFT + 1), repeat=2)), []
+    for first, second in (details[chunk.T] for chunk in pairs.split(BLOCK // 4)):
+        overlaps = ((_overlap(first, down, right), _overlap(second, -down, -right)) for down, right in shifts)
+        best.append(torch.stack([(a * b).sum(dim=(1, 2)) for a, b in overlaps]).amax(dim=0))
+    return torch.cat(best)
 
 
 def _overlap(images: torch.Tensor, down: int, right: int) -> torch.Tensor:

@@ -39,7 +39,6 @@ class Data:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Channels, height, width of one image."""
         return self.private.shape
 
 
@@ -126,7 +125,6 @@ def draw(
         start += size
     kept = np.flatnonzero(~np.isin(group[:count], group[count:]))
     names = [key for key in ("test", "public", "validation") if key not in given]
-
     _, first, member_of = np.unique(group[kept], return_index=True, return_inverse=True)
     sizes, strata, order = np.bincount(member_of), labels[kept][first], keys[kept][first]
     piece_of = np.empty(len(sizes), dtype=np.int64)
@@ -158,8 +156,7 @@ def cut(sizes: np.ndarray, shares: Sequence[float]) -> np.ndarray:
     >>> cut(np.ones(10, dtype=int), [0.2, 0.5])
     array([0, 0, 1, 1, 1, 1, 2, 2, 2, 2])
     """
-    piece_of = np.full(len(sizes), len(shares))
-    start = 0
+    piece_of, start = np.full(len(sizes), len(shares)), 0
     for piece, share in enumerate(shares):
         rest = np.cumsum(sizes[start:])
         most = len(rest) - (len(shares) - piece)

@@ -43,9 +43,8 @@ class Source:
             shapes = f"{self.x_test.shape[1:]} and x_train {self.x_train.shape[1:]}"
             raise ValueError(f"x_test has images of {shapes}: resize one of them so that they agree")
         if self.x_train[:256].max() == 1:
-            raise ValueError(
-                "pixels have only the values 0 and 1, which is nearly black: give 255 * x, or floats in [0, 1]"
-            )
+            advice = "give 255 * x, or floats in [0, 1]"
+            raise ValueError(f"pixels have only the values 0 and 1, which is nearly black: {advice}")
         if not self.class_names:  # labels 5, 7 and 9 are three classes
             found = np.unique(self.labels)
             put(self, "class_names", tuple(map(str, found)))
@@ -60,7 +59,6 @@ class Source:
 
     @property
     def labels(self) -> np.ndarray:
-        """Every label: training, then test."""
         return self.y_train if self.y_test is None else np.concatenate([self.y_train, self.y_test])
 
     @classmethod
@@ -72,10 +70,9 @@ class Source:
             )
         try:
             with path.open("rb") as file:
-                if file.read(2) != b"PK":
-                    raise ValueError(
-                        "it is no zip archive: write it with np.savez(path, x_train=..., y_train=..., ...)"
-                    )
+                start = file.read(2)
+            if start != b"PK":
+                raise ValueError("it is no zip archive: write it with np.savez(path, x_train=..., y_train=..., ...)")
             with np.load(path, allow_pickle=False) as stored:
                 wanted = [key for key in (*REQUIRED, *OPTIONAL, "class_names") if key in stored.files]
                 arrays = {key: _stored(stored, key, memory) for key in wanted}
@@ -85,9 +82,8 @@ class Source:
         except UNREADABLE as error:
             raise ValueError(f"{path} cannot be read as .npz ({error}): save plain arrays with np.savez") from error
         if missing := [key for key in REQUIRED if key not in arrays]:
-            raise ValueError(
-                f"{path} has no {' and no '.join(missing)}: save it with np.savez(path, x_train=..., y_train=...)"
-            )
+            advice = "save it with np.savez(path, x_train=..., y_train=...)"
+            raise ValueError(f"{path} has no {' and no '.join(missing)}: {advice}")
         names = tuple(str(name) for name in np.atleast_1d(arrays.pop("class_names", np.array([], dtype=str))))
         try:
             return cls(**arrays, class_names=names)
@@ -142,10 +138,8 @@ def _labels(y: np.ndarray, name: str, length: int, of: str) -> np.ndarray:
     return y.astype(np.int64)
 
 
-def _check_groups(group: np.ndarray, training: int, everything: int) -> None:
+def _check_groups(group: np.ndarray, training: int, total: int) -> None:
     if group.dtype.kind not in "iuU" or group.ndim != 1:
         raise ValueError(f"group is {group.dtype} of shape {group.shape}: give one integer or text per image")
-    if len(group) not in (training, everything):
-        raise ValueError(
-            f"group has {len(group)} ids: give {training} (training) or {everything} (training, then test)"
-        )
+    if len(group) not in (training, total):
+        raise ValueError(f"group has {len(group)} ids: give {training} (training) or {total} (training, then test)")

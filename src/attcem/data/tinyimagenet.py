@@ -4,7 +4,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 
 from attcem.data.archive import members
-from attcem.data.entry import Address, Published
+from attcem.data.entry import Published
 from attcem.data.pictures import Labelled, Picture, decode, is_picture
 from attcem.data.source import Source
 
@@ -27,9 +27,8 @@ def parse(path: Path, progress: bool) -> Source:
     wnids = sorted({wnid for wnid, _ in train})
     test = _annotated(texts["val_annotations.txt"], val, wnids)
     if not train or not test:
-        raise ValueError(
-            f"{path.name} has no train/<class>/images or no annotated val/images: get the official archive"
-        )
+        missing = "train/<class>/images or no annotated val/images"
+        raise ValueError(f"{path.name} has no {missing}: get the official archive")
     train.sort(key=lambda labelled: (PurePosixPath(labelled[1][0]).name, labelled[0]))
     arrays = partial(decode, classes=wnids, size=SIZE, grey=False, progress=progress)
     lines = (line.partition("\t") for line in texts["words.txt"].splitlines())  # wnid <tab> word, another word
@@ -52,6 +51,6 @@ def _annotated(text: str, val: dict[str, Picture], wnids: list[str]) -> Labelled
 
 TINYIMAGENET = Published(
     "TinyImageNet, 100,000 + 10,000 colour 64x64 pictures of 200 things",
-    (Address("http://cs231n.stanford.edu/tiny-imagenet-200.zip", "md5:90528d7ca1a48142e341f4ef8d21d0de"),),
+    {"http://cs231n.stanford.edu/tiny-imagenet-200.zip": "md5:90528d7ca1a48142e341f4ef8d21d0de"},
     parse,
 )

@@ -12,15 +12,7 @@ from attcem.models.units import Shape, convolution, finished, scaled
 VGG11 = ((64,), (128,), (256, 256), (512, 512), (512, 512))
 VGG13 = ((64, 64), (128, 128), (256, 256), (512, 512), (512, 512))
 # expansion, channels, repeats, stride of the first: the paper's table, for small images without its second halving
-STAGES = (
-    (1, 16, 1, 1),
-    (6, 24, 2, 1),
-    (6, 32, 3, 2),
-    (6, 64, 4, 2),
-    (6, 96, 3, 1),
-    (6, 160, 3, 2),
-    (6, 320, 1, 1),
-)
+STAGES = ((1, 16, 1, 1), (6, 24, 2, 1), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1))
 
 
 @dataclass(frozen=True)
@@ -111,8 +103,7 @@ class InvertedResidual(nn.Module):
         self.layers = nn.Sequential()
         if expansion > 1:
             self.layers.add_module("expand", convolution(channels_in, hidden, kernel=1, activation=nn.ReLU6))
-        depthwise = convolution(hidden, hidden, stride=stride, groups=hidden, activation=nn.ReLU6)
-        self.layers.add_module("filter", depthwise)
+        self.layers.add_module("filter", convolution(hidden, hidden, stride=stride, groups=hidden, activation=nn.ReLU6))
         self.layers.add_module("project", convolution(hidden, channels_out, kernel=1, activation=None))
         self.shortcut = stride == 1 and channels_in == channels_out
 

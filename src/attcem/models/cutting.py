@@ -1,5 +1,6 @@
 """Cut any module in two after a named submodule, and prove that the halves compose to it."""
 
+from operator import attrgetter
 from typing import Any
 
 import torch
@@ -22,8 +23,13 @@ def cut_module(module: nn.Module, *, at: str, example: Tensor) -> dict[str, Any]
     with undisturbed(module):
         module.eval()
         logits = classify(module, example)
-        places = Places(module, example)
-        encoder, decoder, latent = build(module, find(module, at, places), example)
+        halves = find(module, at, Places(module, example))
+        front, back = copy_graph(halves.front, output=halves.latent), copy_graph(halves.back, latent=halves.latent)
+        copy_common_buffers(module, front, back)
+        encoder, decoder = fx.GraphModule(module, front, "Encoder"), fx.GraphModule(module, back, "Decoder")
+        protect_input(encoder, example)
+        latent = run(encoder, example)
+        protect_input(decoder, latent)
         composed = run(decoder, latent)
         # same operations in the same order: equal, up to kernels that are not deterministic
         if not torch.allclose(composed, logits, rtol=1e-5, atol=1e-6):
@@ -60,7 +66,6 @@ def run(function: nn.Module, x: Tensor) -> Any:
 
 
 def find(module: nn.Module, at: str, places: Places) -> Halves:
-    """The halves around the end of `at`, or an error that says what is wrong and which names work."""
     names = {name: child for name, child in module.named_modules(remove_duplicate=False) if name}
     if at not in names:
         raise ValueError(f"{type(module).__name__} has no submodule {at!r}: {nearest(at, places.clean())}")
@@ -73,39 +78,25 @@ def find(module: nn.Module, at: str, places: Places) -> Halves:
     raise ValueError(f"cannot cut at {at!r}: {verdict}; {advice}")
 
 
-def build(module: nn.Module, halves: Halves, example: Tensor) -> tuple[fx.GraphModule, fx.GraphModule, Tensor]:
-    front = copy_graph(halves.front, output=halves.latent)
-    back = copy_graph(halves.back, latent=halves.latent)
-    copy_common_buffers(module, front, back)
-    encoder = fx.GraphModule(module, front, "Encoder")
-    decoder = fx.GraphModule(module, back, "Decoder")
-    protect_input(encoder, example)
-    latent = run(encoder, example)
-    protect_input(decoder, latent)
-    return encoder, decoder, latent
-
-
 def copy_common_buffers(module: nn.Module, front: fx.Graph, back: fx.Graph) -> None:
     """Give the decoder its own copy of a buffer that both halves read: they run on two machines."""
     common = {node.target for node in front.nodes if node.op == "get_attr"}
     for node in back.nodes:
         if node.op == "get_attr" and node.target in common:
-            owner, _, name = node.target.rpartition(".")
             copied = f"copied_{node.target.replace('.', '_')}"
             # a graph module takes what it needs from the module; the caller removes it from there again
-            setattr(module, copied, getattr(module.get_submodule(owner), name).clone())
+            setattr(module, copied, attrgetter(node.target)(module).clone())
             node.target = copied
 
 
+@torch.no_grad()
 def protect_input(half: fx.GraphModule, x: Tensor) -> None:
     """Let a half work on a copy if it writes into its input: a clean latent must stay what was released."""
     given = x.clone()
-    with torch.no_grad():
-        before = given._version
-        half(given)
+    half(given)
     # dropout writes in training only, which this run in eval mode cannot see
     dropout = any(isinstance(child, _DropoutNd) and child.inplace for child in half.modules())
-    if given._version == before and not dropout:
+    if given._version == 0 and not dropout:
         return
     graph = half.graph
     placeholder = next(node for node in graph.nodes if node.op == "placeholder")

@@ -1,6 +1,6 @@
 """The table of named backbones, and the description from which one is built and cut."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from torch import nn
@@ -29,30 +29,20 @@ BACKBONES: dict[str, Backbone] = {
 }
 """Name → builder. A new backbone is its file and its line here."""
 
-ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
-    "none": nn.Identity,
-    "relu": nn.ReLU,
-    "sigmoid": nn.Sigmoid,
-    "tanh": nn.Tanh,
-}
+ACTIVATIONS: dict[str, type[nn.Module]] = {"none": nn.Identity, "relu": nn.ReLU, "sigmoid": nn.Sigmoid, "tanh": nn.Tanh}
 """What bounds the latent, last in the encoder. An unbounded one lets a network escape additive noise by scaling up."""
 
 
 @runtime_checkable
 class ImageData(Protocol):
-    """What a split asks of a dataset: `attcem.load_data` returns one."""
+    """What a split asks of a dataset: `attcem.load_data` returns one. Its normalisation is measured on `private`."""
 
     @property
-    def shape(self) -> tuple[int, int, int]:
-        """Channels, height, width of one image."""
-
+    def shape(self) -> tuple[int, int, int]: ...
     @property
-    def classes(self) -> int:
-        """How many classes the labels tell apart."""
-
+    def classes(self) -> int: ...
     @property
-    def private(self) -> Images:
-        """The images the normalisation is measured on."""
+    def private(self) -> Images: ...
 
 
 def named_spec(

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
+from operator import attrgetter
 
 from torch import Tensor, fx, nn
 
@@ -26,8 +28,7 @@ class Places:
         self.module = module
         self.graph, self.calls = trace(module, example)
         self.faults = Faults(fx.GraphModule(module, self.graph), example).of
-        self.constants: set[fx.Node] = set()
-        """Nodes that compute from parameters and buffers alone."""
+        self.constants: set[fx.Node] = set()  # nodes that compute from parameters and buffers alone
         for node in self.graph.nodes:
             if node.op not in ("placeholder", "output") and self.constants.issuperset(node.all_input_nodes):
                 self.constants.add(node)
@@ -53,10 +54,6 @@ class Places:
         if latent.op == "placeholder":
             return "it returns the input itself, so the encoder would be empty"
         halves = self.halves(calls[0].end, latent)
-        return self.why_not_clean(halves) or halves
-
-    def why_not_clean(self, halves: Halves) -> str | None:
-        latent = halves.latent
         if others := [describe(node) for node in halves.crossing if node is not latent]:
             return f"besides its output {describe(latent)}, the rest of the network also needs {', '.join(others)}"
         if not halves.crossing:
@@ -67,7 +64,7 @@ class Places:
             return f"it {self.faults[latent.name]}"
         if shared := self.shared(halves):
             return f"both halves would use the same weights or statistics: {', '.join(shared)}"
-        return None
+        return halves
 
     def halves(self, end: fx.Node, latent: fx.Node) -> Halves:
         """Split the nodes right after `end`; constants go to whoever needs them."""
@@ -75,16 +72,12 @@ class Places:
         position = nodes.index(end) + 1
         before, after = nodes[:position], set(nodes[position:])
         own = [node for node in before if node not in self.constants or not node.users]
-        front, back = (with_inputs(half, self.constants.__contains__) for half in (own, after))
-        return Halves(
-            latent=latent,
-            front=[node for node in nodes if node in front],
-            back=[node for node in nodes if node in back],
-            crossing=[node for node in before if node not in self.constants and after.intersection(node.users)],
-        )
+        halves = [with_inputs(half, self.constants.__contains__) for half in (own, after)]
+        front, back = ([node for node in nodes if node in half] for half in halves)
+        crossing = [node for node in before if node not in self.constants and after.intersection(node.users)]
+        return Halves(latent, front, back, crossing)
 
     def shared(self, halves: Halves) -> list[str]:
-        """Names of parameters and running statistics that both halves would hold."""
         front = {id(tensor) for node in halves.front for _, tensor in self.tensors(node)}
         both = (
             name
@@ -97,9 +90,7 @@ class Places:
     def tensors(self, node: fx.Node) -> Iterator[tuple[str, Tensor]]:
         target = str(node.target)
         if node.op == "get_attr":
-            owner, _, name = target.rpartition(".")
-            yield target, getattr(self.module.get_submodule(owner), name)
+            yield target, attrgetter(target)(self.module)
         elif node.op == "call_module":
             child = self.module.get_submodule(target)
-            for tensors in (child.named_parameters(), child.named_buffers()):
-                yield from ((f"{target}.{name}", tensor) for name, tensor in tensors)
+            yield from chain(child.named_parameters(target), child.named_buffers(target))

@@ -142,9 +142,8 @@ def check_weights(spec: Mapping[str, Any], weights: Mapping[str, Tensor]) -> Non
     wanted, found = ({name: t.shape for name, t in each.items()} for each in (network.state_dict(), weights))
     if wanted != found:
         odd = min(name for name in wanted | found if wanted.get(name) != found.get(name))
-        raise ValueError(
-            f"the checkpoint does not fit its spec: {odd} should be of shape {wanted.get(odd)}, not {found.get(odd)}"
-        )
+        shapes = f"{wanted.get(odd)}, not {found.get(odd)}"
+        raise ValueError(f"the checkpoint does not fit its spec: {odd} should be of shape {shapes}")
 
 
 def refuse(options: Mapping[str, Any], why: str) -> None:

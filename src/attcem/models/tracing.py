@@ -5,7 +5,6 @@ import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -20,7 +19,7 @@ class Call:
 
     path: str
     end: fx.Node
-    output: fx.Node | None  # none when the submodule returned more than one value
+    output: fx.Node | None  # also where it is the only value of a tuple, list or dictionary; none where there are more
 
 
 class CallTracer(fx.Tracer):
@@ -34,12 +33,12 @@ class CallTracer(fx.Tracer):
         self.answers = iter(answers)
         self.calls: list[Call] = []
 
-    def call_module(
-        self, m: nn.Module, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
+    def call_module(self, m: nn.Module, forward: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
         output = super().call_module(m, forward, args, kwargs)
         end = next(iter(reversed(self.graph.nodes)))
-        self.calls.append(Call(self.path_of_module(m), end, only_value(output)))
+        several = list(output.values()) if isinstance(output, dict) else output
+        value = several[0] if isinstance(several, tuple | list) and len(several) == 1 else output
+        self.calls.append(Call(self.path_of_module(m), end, value.node if isinstance(value, fx.Proxy) else None))
         return output
 
     def to_bool(self, obj: fx.Proxy) -> bool:
@@ -55,14 +54,6 @@ class Asked(Exception):
     def __init__(self, node: fx.Node) -> None:
         super().__init__("its next step depends on a traced value")
         self.node = node
-
-
-def only_value(output: Any) -> fx.Node | None:
-    """The node of an output, or of the single value in a tuple, list or dictionary."""
-    several = list(output.values()) if isinstance(output, dict) else output
-    if isinstance(several, tuple | list) and len(several) == 1:
-        (output,) = several
-    return output.node if isinstance(output, fx.Proxy) else None
 
 
 def trace(module: nn.Module, example: Tensor) -> tuple[fx.Graph, list[Call]]:
@@ -111,12 +102,8 @@ def trace_as_is(module: nn.Module, example: Tensor) -> tuple[fx.Graph, list[Call
 
 def place(error: Exception) -> str:
     """The innermost line outside torch and this file, where the user can change something."""
-    library = Path(torch.__file__).parent
-    frames = [
-        frame
-        for frame in traceback.extract_tb(error.__traceback__)
-        if library not in Path(frame.filename).parents and frame.filename not in (__file__, "<string>")
-    ]
+    inside = (torch.__file__.removesuffix("__init__.py"), __file__, "<string>")
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(inside)]
     return f" at {frames[-1].filename}:{frames[-1].lineno}, `{frames[-1].line}`" if frames else ""
 
 

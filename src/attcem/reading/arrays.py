@@ -13,7 +13,7 @@ from PIL import Image
 from safetensors.torch import load
 from torch import Tensor
 
-from attcem.reading.content import MEGABYTE, one_line, open_plain, read_content
+from attcem.reading.plain import MEGABYTE, one_line, open_plain, read_content
 
 HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 PNG_LIMIT = 64 * MEGABYTE
@@ -52,7 +52,6 @@ def _array(archive: zipfile.ZipFile, name: str) -> np.ndarray:
 
 
 def tensors_of(content: bytes, path: Path) -> dict[str, Tensor]:
-    """Every tensor by name; the path is for the error."""
     with blamed(path, "holds no tensors ({})"):
         return load(content)
 

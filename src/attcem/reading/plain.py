@@ -1,14 +1,39 @@
-"""JSON from a file, and the values that any configuration or result is made of."""
+"""Plain files of a reasonable size, JSON from them, and the values that any configuration or result is made of."""
 
 import json
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-from attcem.reading.content import MEGABYTE, one_line, read_content
-
+MEGABYTE = 1_000_000
 DEEPEST = 32
 LARGEST = 2**63
 LIMIT = 64 * MEGABYTE
+
+
+def one_line(error: Exception) -> str:
+    """What an error says, short enough for another error to repeat it."""
+    return " ".join(str(error).split())[:200]
+
+
+@contextmanager
+def open_plain(path: Path) -> Iterator[BinaryIO]:
+    """A file to read; a pipe or a device, which may never end, is refused."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise ValueError(f"{path} is not a plain file: remove it")
+        yield file
+
+
+def read_content(path: Path, limit: int) -> bytes:
+    with open_plain(path) as file:
+        content = file.read(limit + 1)
+    if len(content) > limit:
+        raise ValueError(f"{path} is larger than {limit / MEGABYTE:g} MB: it is not what its name says")
+    return content
 
 
 def read_json(path: Path) -> Any:

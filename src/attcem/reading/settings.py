@@ -3,13 +3,13 @@
 import json
 import re
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from attcem.reading.content import read_content
-from attcem.reading.plain import DEEPEST, checked, mapping_of
+from attcem.reading.plain import DEEPEST, checked, mapping_of, read_content
 
 LIMIT = 200_000  # characters of a file, and of what it becomes once every alias is written out
 FLOAT, DATE = "tag:yaml.org,2002:float", "tag:yaml.org,2002:timestamp"
@@ -26,11 +26,9 @@ class Loader(yaml.SafeLoader):
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.depth = 0
-        self.sizes: dict[int, int] = {}
-        """Of every finished node, its characters with all aliases written out."""
+        self.sizes: dict[int, int] = {}  # of every finished node, its characters with all aliases written out
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        """The next node, unless it makes the whole too deep or too large."""
         event = self.peek_event()
         if getattr(event, "tag", None) is not None:
             raise ValueError(f"the tag {event.tag!r} is not read: write the plain value")
@@ -43,7 +41,10 @@ class Loader(yaml.SafeLoader):
             if id(node) not in self.sizes:
                 raise ValueError(f"*{event.anchor} stands for something that it is a part of")
         elif node is not None:
-            self.sizes[id(node)] = self._size(node)
+            parts = chain(*node.value) if isinstance(node, yaml.MappingNode) else node.value  # nodes, or characters
+            self.sizes[id(node)] = 1 + sum(1 if isinstance(part, str) else self.sizes[id(part)] for part in parts)
+            if self.sizes[id(node)] > LIMIT:
+                raise ValueError(f"longer than {LIMIT:,} characters once its aliases are written out")
         return node
 
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
@@ -57,28 +58,12 @@ class Loader(yaml.SafeLoader):
                 seen.add((key.tag, key.value))
         return node
 
-    def _size(self, node: yaml.Node) -> int:
-        parts = node.value if isinstance(node, yaml.SequenceNode) else ()
-        if isinstance(node, yaml.MappingNode):
-            parts = [part for pair in node.value for part in pair]
-        own = len(node.value) if isinstance(node, yaml.ScalarNode) else 0
-        size = 1 + own + sum(self.sizes[id(part)] for part in parts)
-        if size > LIMIT:
-            raise ValueError(f"longer than {LIMIT:,} characters once its aliases are written out")
-        return size
 
-
-Loader.add_implicit_resolver(
-    FLOAT,
-    re.compile(
-        r"""(?:[-+]?(?:[0-9][0-9_]*\.[0-9_]*|\.[0-9][0-9_]*)(?:[eE][-+]?[0-9]+)?
-        |[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+
-        |[-+]?\.(?:inf|Inf|INF)
-        |\.(?:nan|NaN|NAN))$""",
-        re.VERBOSE,
-    ),
-    list("-+0123456789."),
+FLOATS = re.compile(
+    r"([-+]?([0-9][0-9_]*\.[0-9_]*|\.[0-9][0-9_]*)([eE][-+]?[0-9]+)?"
+    r"|[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$"
 )
+Loader.add_implicit_resolver(FLOAT, FLOATS, list("-+0123456789."))
 
 
 def parse_yaml(text: str) -> Any:

@@ -11,7 +11,6 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 T = TypeVar("T")
 
 ROOT = "its content"
-
 WORDS = {int: "a whole number", float: "a number", str: "text", bool: "true or false", NoneType: "null"}
 
 
@@ -55,16 +54,14 @@ def made(kind: Any, value: Any, where: str, without: tuple[str, ...] = ()) -> An
     """A class from a mapping of its fields; a TypedDict also keeps what it does not know."""
     _require(isinstance(value, dict), where, "a mapping", value)
     fields = {name: field for name, field in _fields(kind).items() if name not in without}
-    found = {
-        name: typed(hint, value[name], _inside(where, name)) for name, (hint, _) in fields.items() if name in value
-    }
-    if missing := [name for name, (_, needed) in fields.items() if needed and name not in found]:
+    read = {name: typed(hint, value[name], _inside(where, name)) for name, (hint, _) in fields.items() if name in value}
+    if missing := [name for name, (_, needed) in fields.items() if needed and name not in read]:
         raise ValueError(f"{where} has no {missing[0]!r}")
     if typing.is_typeddict(kind):
         return value
     if unknown := [name for name in value if name not in fields]:
         raise ValueError(f"{where} has {unknown[0]!r}, which this version does not know")
-    return kind(**found)
+    return kind(**read)
 
 
 @cache

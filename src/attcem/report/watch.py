@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from attcem.reading.content import MEGABYTE, read_content
+from attcem.reading.plain import MEGABYTE, read_content
 from attcem.reading.settings import read_yaml
 from attcem.runs.numbers import is_number
 from attcem.types import Result

@@ -13,8 +13,7 @@ from torch import Tensor
 
 from attcem.files import write_atomically
 from attcem.reading.arrays import tensors_of
-from attcem.reading.content import open_plain
-from attcem.reading.plain import read_json
+from attcem.reading.plain import open_plain, read_json
 from attcem.reading.typed import from_plain
 from attcem.types import Record
 

@@ -10,12 +10,10 @@ import numpy as np
 from jaxtyping import UInt8
 
 from attcem.reading.arrays import read_arrays, read_png
-from attcem.reading.content import MEGABYTE
-from attcem.reading.plain import read_json
+from attcem.reading.plain import MEGABYTE, read_json
 from attcem.reading.typed import from_plain
 
-TRAINED = "train/"
-"""What comes from training, in the file that also holds a score for every image."""
+TRAINED = "train/"  # what comes from training, in the file that also holds a score for every image
 LARGEST = 256 * MEGABYTE
 Gallery = dict[str, UInt8[np.ndarray, "n h w c"]]
 

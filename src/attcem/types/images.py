@@ -11,10 +11,8 @@ from torch import Tensor
 
 from attcem.types.mapped import MEMORY, blocks, pick
 
-Latent = Float[Tensor, "b *latent"]
-"""Clean encoder output ẑ: never leaves the device."""
-Released = Float[Tensor, "b *latent"]
-"""What leaves the device: every release hook applied, noise included."""
+Latent = Float[Tensor, "b *latent"]  # clean encoder output ẑ: never leaves the device
+Released = Float[Tensor, "b *latent"]  # what leaves the device: every release hook applied, noise included
 
 
 @dataclass(frozen=True)
@@ -23,8 +21,7 @@ class Images:
 
     x: UInt8[Tensor, "n h w c"]
     y: Int64[Tensor, " n"]
-    memory: int = MEMORY
-    """Bytes up to which a selection of them is held in memory; a larger one lies in a file."""
+    memory: int = MEMORY  # bytes up to which a selection of them is held in memory; a larger one lies in a file
 
     def __len__(self) -> int:
         return len(self.y)
@@ -70,7 +67,6 @@ class Batch:
     x: Float[Tensor, "b c h w"]
     y: Int64[Tensor, " b"]
     z: Latent
-    progress: float = 0.0
-    """Share of training done."""
+    progress: float = 0.0  # share of training done
     watched: bool = False
     readings: dict[str, Tensor] = field(default_factory=dict, repr=False)

@@ -16,10 +16,8 @@ from torch import Tensor
 
 from attcem.files import default_root
 
-MEMORY = 2 << 30
-"""Bytes of pictures that are held in memory unless told otherwise."""
-BLOCK = 4 << 20
-"""Bytes that are read or copied at a time."""
+MEMORY = 2 << 30  # bytes of pictures that are held in memory unless told otherwise
+BLOCK = 4 << 20  # bytes that are read or copied at a time
 
 
 def blank(shape: tuple[int, ...], memory: int = MEMORY) -> UInt8[np.ndarray, "..."]:
@@ -78,8 +76,7 @@ class Pile:
         self.memory, self.count, self.held = memory, 0, 0
         self.waiting: list[np.ndarray] = []
         self.file: IO[bytes] | None = None
-        self.shape: tuple[int, ...] = ()
-        """Of one picture, once there is one."""
+        self.shape: tuple[int, ...] = ()  # of one picture, once there is one
 
     def add(self, pictures: UInt8[np.ndarray, "_ ..."]) -> None:
         self.shape = pictures.shape[1:]

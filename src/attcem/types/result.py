@@ -37,8 +37,7 @@ class Record:
     cost: dict[str, float] = field(default_factory=dict)
     defence: list[dict[str, Any]] | None = None
     """What it was trained under, as a configuration describes it; nothing where nobody knows."""
-    config: dict[str, Any] = field(default_factory=dict)
-    """The settings of the training, a TrainConfig."""
+    config: dict[str, Any] = field(default_factory=dict)  # the settings of the training, a TrainConfig
 
 
 @dataclass
@@ -59,15 +58,11 @@ class Result:
     commit: str
     bounds: Annotated[dict[str, Any], Bounds] = field(default_factory=dict)
     """What theory promises: rates in nats, floors, or why there is none."""
-    suite: str = ""
-    """The suite's name and version."""
+    suite: str = ""  # the suite's name and version
     threat: str = "query"
-    skipped: dict[str, str] = field(default_factory=dict)
-    """Attack → why it could not run under this threat model."""
-    repeated: list[str] = field(default_factory=list)
-    """Attacks on several sends of each image: not part of the worst case."""
-    probes: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Probe → metric → its summary, with `chance` beside it."""
+    skipped: dict[str, str] = field(default_factory=dict)  # attack → why it could not run under this threat model
+    repeated: list[str] = field(default_factory=list)  # attacks on several sends of each image, not in the worst case
+    probes: dict[str, dict[str, Any]] = field(default_factory=dict)  # probe → metric → its summary, and `chance`
     curves: dict[str, dict[str, float]] = field(default_factory=dict)
     """`repeats` and `pairs`: MSE of the attack at each number of sends, or of public images."""
     risk: Annotated[dict[str, Any], Risk] = field(default_factory=dict)
@@ -78,22 +73,18 @@ class Result:
     """Link of the defence → its option that sets how hard it protects; empty in older results."""
     clients: list[Annotated[dict[str, Any], Client]] = field(default_factory=list)
     """Where several trained together: each victim's images, classes, accuracy and worst case on its mix of classes."""
-    labels: list[str] = field(default_factory=list)
-    """Class names of the pictures in `gallery`, in order."""
+    labels: list[str] = field(default_factory=list)  # class names of the pictures in `gallery`, in order
     shown: list[int] = field(default_factory=list)
     """Which of the attacked images these are, as places in `per_image`; the first so many where it is empty."""
     schema: str = SCHEMA
     gallery: Gallery = field(default_factory=dict, repr=False)
     """Row name → test pictures: `original`; `worst`, the closest reconstruction of each; the first few per attack."""
-    per_image: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
-    """`attack/metric` → one value per attacked test image."""
+    per_image: dict[str, np.ndarray] = field(default_factory=dict, repr=False)  # `attack/metric` → value per image
     diagnostics: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
     """`defence/figure` → one vector per epoch of training: histograms of gates, masses of slots."""
     explanations: list[Explanation] = field(default_factory=list, repr=False)
     """What `attcem explain` has put beside the result; read with it, never written."""
-
-    folder: Path | None = field(default=None, repr=False, compare=False)
-    """Where it was read from."""
+    folder: Path | None = field(default=None, repr=False, compare=False)  # where it was read from
 
     BESIDE = ("gallery", "per_image", "diagnostics", "explanations", "folder")
 

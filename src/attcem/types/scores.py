@@ -40,8 +40,7 @@ class Scores:
     ssim: Summary
     recon_acc: Summary
     reid_top1: Summary
-    more: dict[str, Summary] = field(default_factory=dict)
-    """Metrics that not every result has, by name."""
+    more: dict[str, Summary] = field(default_factory=dict)  # metrics that not every result has, by name
 
     def to_json(self) -> dict[str, dict[str, float]]:
         return {name: summary.to_json() for name, summary in self.named().items()}

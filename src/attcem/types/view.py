@@ -48,7 +48,7 @@ class Workbook:
 
     recordings: dict[tuple[Hashable, int], Any] = field(default_factory=dict)
     models: dict[tuple[Hashable, int], Any] = field(default_factory=dict)
-    finds: dict[tuple[Hashable, int], Any] = field(default_factory=dict)
+    finds: dict[tuple[Hashable, int], Any] = field(default_factory=dict)  # of attacks, before they were interrupted
     pages: dict[Hashable, Workbook] = field(default_factory=dict)
 
     def recording(self, oracle: Hashable, seed: int, make: Callable[[], Made]) -> Made:
@@ -56,13 +56,6 @@ class Workbook:
 
     def model(self, settings: Hashable, seed: int, make: Callable[[], Made]) -> Made:
         return once(self.models, (settings, seed), make)
-
-    def remember(self, attack: Hashable, seed: int, found: Any) -> None:
-        """Keep what an attack found before it was interrupted."""
-        self.finds[attack, seed] = found
-
-    def found(self, attack: Hashable, seed: int) -> Any | None:
-        return self.finds.get((attack, seed))
 
     def page(self, variant: Hashable, *, same_images: bool) -> Workbook:
         """The workbook of an attacker that owns or sees something else; with the same images, the same recordings."""
@@ -85,11 +78,8 @@ class View:
     public: Images
     oracle: Oracle | None
     targets: Released
-    cloud: Callable[[Released], Float[Tensor, "b classes"]] | None = None
-    """The cloud half: logits, differentiable in the latent."""
-    resend: Callable[[int], Released] | None = None
-    """The device sends the first so many of the attacked images once more."""
+    cloud: Callable[[Released], Float[Tensor, "b classes"]] | None = None  # the cloud half: logits, differentiable
+    resend: Callable[[int], Released] | None = None  # sends the first so many attacked images again, with fresh noise
     device: Device | None = None
-    gallery: Images | None = None
-    """Candidates with the attacked images among them: for re-identification only."""
+    gallery: Images | None = None  # candidates with the attacked images among them: for re-identification only
     workbook: Workbook = field(default_factory=Workbook, repr=False)
