@@ -46,11 +46,7 @@ def gram(bound: Bound, part: Part, x: Float[Tensor, "n 1 d"], resp: Float[Tensor
     return found.mass, torch.stack(rates, 1)
 
 
-RATES: Mapping[str, Callable[[Bound, Part, Tensor, Tensor], Slots]] = {
-    "diag": diagonal,
-    "channel": channel,
-    "gram": gram,
-}
+RATES: Mapping[str, Callable[..., Slots]] = {"diag": diagonal, "channel": channel, "gram": gram}
 
 
 class Bound(Attentive):
