@@ -76,6 +76,9 @@ class Reversed(Defence):
         if gradient is None:
             gradient = self.adversary.gradients(self.standardise(released), batch.x, log_error)[1]
         self.adversary.step(gradient)
+        self.remember(released)
+
+    def remember(self, released: Released) -> None:
         var, mean = torch.var_mean(released, [0] if self.mean.ndim < 3 else [0, 2, 3], correction=0)
         if mean.isfinite().all() and var.isfinite().all():
             self.mean.lerp_(mean.view_as(self.mean), 1 - KEEP)
