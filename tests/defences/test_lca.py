@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 
 from attcem.defences import LCA, Guard, Noise, Stage
-from attcem.layers.lca import SparseCoding
+from attcem.defences.lca import SparseCoding
 from attcem.models import split
 from attcem.train.gradients import one_pass
 

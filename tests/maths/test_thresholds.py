@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attcem.maths import NEED_NOISE, THRESHOLDS, Circumstances
+from attcem.maths.gates import NEED_NOISE, THRESHOLDS, Circumstances
 from tests.defences.slow import slow_threshold
 
 

@@ -163,7 +163,7 @@ def test_batches_that_are_not_finite_are_skipped_and_counted_for_each_client(few
     training.learners[1].guard.links[0].release_at = {1, 2}
     training.learners[2].guard.links[0].release_at = {2}
     all_epochs(training)
-    (row,) = training.history.rows
+    (row,) = training.state.history
     assert [row[f"client_{number}/skipped"] for number in range(3)] == [0, 2, 1] and row["skipped"] == 3
     assert [row[f"client_{number}/seen"] for number in range(3)] == [64, 0, 32]
     assert "client_0/accuracy" in row and "client_1/accuracy" not in row
@@ -179,7 +179,7 @@ def test_the_share_that_takes_part_is_drawn_anew_in_each_epoch_and_is_at_least_o
     all_epochs(training)
     for number, client in enumerate(training.learners):
         assert client.guard.links[0].observed == sum(len(client.loader) for each in drawn if number in each)
-        taking_part = [f"client_{number}/seen" in row for row in training.history.rows]
+        taking_part = [f"client_{number}/seen" in row for row in training.state.history]
         assert taking_part == [number in each for each in drawn]
     assert len(run(few, Noise(), ClientsConfig(count=3, sampled=0.67)).drawn(0)) == 2
 

@@ -45,6 +45,7 @@ class AdversarialNoise(ARL):
     """
 
     strength = "budget"
+    penalises = True  # the generator learns from it even where the encoder does not
 
     def __init__(
         self,
@@ -69,11 +70,6 @@ class AdversarialNoise(ARL):
                 "least 1 hidden channel"
             )
         self.budget, self.norm, self.width, self.loss_scale = budget, norm, width, loss_scale
-
-    @property
-    def penalises(self) -> bool:
-        """Always: the generator learns from the penalty even where the encoder does not."""
-        return True
 
     def setup(self, *, latent: Sequence[int], classes: int, sigma: float) -> None:
         super().setup(latent=latent, classes=classes, sigma=sigma)

@@ -19,11 +19,9 @@ PLANES = 4  # colour planes that are painted: as many as an image has are compar
 
 GRID = 4  # side of the grid on which a latent without positions is laid out
 
-Score = Callable[[Float[Tensor, "b c h w"], Float[Tensor, "b c h w"]], Float[Tensor, ""]]
-
-
-def mean_similarity(guess: Float[Tensor, "b c h w"], x: Float[Tensor, "b c h w"]) -> Float[Tensor, ""]:
-    return structural_similarity(guess, x).mean()
+Pictures = Float[Tensor, "b c h w"]
+Numbers = Float[Tensor, " n"]
+Score = Callable[[Pictures, Pictures], Tensor]  # of all guesses together, or one for each, whose mean counts
 
 
 @dataclass(frozen=True)
@@ -34,30 +32,21 @@ class Metric:
     sign: int
     threshold: float
 
-    def excess(self, score: Float[Tensor, ""], threshold: float) -> Float[Tensor, ""]:
-        """ReLU(SSIM − threshold), or ReLU(threshold − MSE): by how much the guess is better than it may be."""
-        return F.relu(self.sign * (score - threshold))
-
 
 METRICS: Mapping[str, Metric] = {
-    "ssim": Metric(mean_similarity, sign=1, threshold=0.3),
+    "ssim": Metric(structural_similarity, sign=1, threshold=0.3),
     "mse": Metric(F.mse_loss, sign=-1, threshold=0.05),
 }
 
 
 def adam_step(
-    gradient: Float[Tensor, " n"],
-    first: Float[Tensor, " n"],
-    second: Float[Tensor, " n"],
-    step: int,
-    lr: float,
-    keep: tuple[float, float] = (0.9, 0.999),
-) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"], Float[Tensor, " n"]]:
+    gradient: Numbers, first: Numbers, second: Numbers, step: int, lr: float
+) -> tuple[Numbers, Numbers, Numbers]:
     """Change of the weights and both moments after Adam's step number 1, 2, …: −lr · m̂ / (√v̂ + 1e-8)."""
-    first = keep[0] * first + (1 - keep[0]) * gradient
-    second = keep[1] * second + (1 - keep[1]) * gradient**2
-    spread = (second / (1 - keep[1] ** step)).sqrt() + 1e-8
-    return -lr * first / (1 - keep[0] ** step) / spread, first, second
+    first = 0.9 * first + (1 - 0.9) * gradient
+    second = 0.999 * second + (1 - 0.999) * gradient**2
+    spread = (second / (1 - 0.999**step)).sqrt() + 1e-8
+    return -lr * first / (1 - 0.9**step) / spread, first, second
 
 
 def standardised(z: Released) -> Released:
@@ -76,7 +65,7 @@ class Residual(nn.Module):
         self.second = nn.Conv2d(channels, channels, 3, padding=1)
         nn.init.zeros_(self.second.weight)
 
-    def forward(self, x: Float[Tensor, "b c h w"]) -> Float[Tensor, "b c h w"]:
+    def forward(self, x: Pictures) -> Pictures:
         return x + self.second(F.relu(self.first(x)))
 
 
@@ -99,7 +88,7 @@ class Painter(nn.Module):
         self.enlarge = nn.Sequential(nn.ReLU(), nn.Conv2d(channels, 4 * channels, 3, padding=1), nn.PixelShuffle(2))
         self.out = nn.Sequential(nn.ReLU(), nn.Conv2d(channels, PLANES, 3, padding=1), nn.Sigmoid())
 
-    def forward(self, released: Released, image: Sequence[int]) -> Float[Tensor, "b c h w"]:
+    def forward(self, released: Released, image: Sequence[int]) -> Pictures:
         planes, *size = image
         if planes > PLANES:
             raise ValueError(f"the adversary paints at most {PLANES} colour planes, and these images have {planes}")
@@ -130,27 +119,20 @@ class Adversary(nn.Module):
         self.register_buffer("second", torch.zeros(size))
         self.register_buffer("steps", torch.zeros((), dtype=torch.int64))
 
-    def forward(self, released: Released, x: Float[Tensor, "b c h w"], score: Score) -> Float[Tensor, ""]:
+    def forward(self, released: Released, x: Pictures, score: Score) -> Float[Tensor, ""]:
         """How well it guesses these images: a number that depends on what was released, not on the weights."""
         weights = {name: p.detach() for name, p in self.painter.named_parameters()}
         return self.judge(weights, standardised(released), x, score)
 
-    def judge(
-        self, weights: dict[str, Tensor], released: Released, x: Float[Tensor, "b c h w"], score: Score
-    ) -> Float[Tensor, ""]:
+    def judge(self, weights: dict[str, Tensor], released: Released, x: Pictures, score: Score) -> Float[Tensor, ""]:
         guess = functional_call(self.painter, weights, (released.to(self.first), x.shape[1:]))
-        return score(guess, x.to(self.first))
+        return score(guess, x.to(self.first)).mean()
 
-    def learn(self, released: Released, x: Float[Tensor, "b c h w"], metric: Metric) -> None:
-        self.step(
-            self.gradients(standardised(released.detach()), x, lambda guess, x: -metric.sign * metric.score(guess, x))[
-                1
-            ]
-        )
+    def learn(self, released: Released, x: Pictures, metric: Metric) -> None:
+        _, gradient, _ = self.gradients(standardised(released), x, lambda *both: -metric.sign * metric.score(*both))
+        self.step(gradient)
 
-    def gradients(
-        self, seen: Released, x: Float[Tensor, "b c h w"], loss: Score
-    ) -> tuple[Float[Tensor, ""], Float[Tensor, " n"], Released]:
+    def gradients(self, seen: Released, x: Pictures, loss: Score) -> tuple[Float[Tensor, ""], Numbers, Released]:
         """A loss of its guesses, with its gradients at the weights, in one row, and at what it saw."""
         weights = {name: p.detach().requires_grad_() for name, p in self.painter.named_parameters()}
         seen = seen.detach().requires_grad_()
@@ -160,7 +142,7 @@ class Adversary(nn.Module):
         return value.detach(), torch.cat([part.flatten() for part in found]), pull
 
     @torch.no_grad()
-    def step(self, gradient: Float[Tensor, " n"]) -> None:
+    def step(self, gradient: Numbers) -> None:
         """One step of Adam; a gradient that is not finite changes nothing."""
         if not gradient.norm().isfinite():
             return

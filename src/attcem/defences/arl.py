@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
@@ -65,7 +66,7 @@ class ARL(Defence):
         released = self.release_all(batch.z)
         with torch.autocast(batch.z.device.type, enabled=False):
             score = self.adversary(released, batch.x, self.judge.score)
-        value = self.loss_scale * self.judge.excess(score, self.harmless)
+        value = self.loss_scale * F.relu(self.judge.sign * (score - self.harmless))
         self.calls += value.isfinite()
         self.idle += value == 0
         if batch.watched:

@@ -8,66 +8,45 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attcem.defences.assignments import ASSIGNMENTS
+from attcem.defences.assignments import ASSIGNMENTS, MomentMemory
 from attcem.defences.base import NOISE
-from attcem.defences.memory import MomentMemory
-from attcem.defences.surrogate import Attentive, Insight, Part, estimable
+from attcem.defences.surrogate import Attentive, Insight, Part
 from attcem.layers import TOKENS, features
-from attcem.maths import (
-    Moments,
-    covariance,
-    diagonal_rate,
-    entropy,
-    full_rate,
-    gram_rate,
-    moments,
-    segment_sum,
-    widen,
-)
+from attcem.maths import Moments, covariance, diagonal_rate, entropy, full_rate, gram_rate, moments, widen
+from attcem.maths.moments import segment_count, segment_sum
 from attcem.naming import look_up
 from attcem.types import Batch
 
 MOST_CHANNELS = 256  # a full covariance per sample is made on the way: beyond this it would dwarf the latents
 
-Recall = Callable[[Moments], Moments]
-Rate = Callable[
-    [Part, Float[Tensor, "n t d"], Float[Tensor, "n t k"], float, Recall],
-    tuple[Float[Tensor, "c k"], Float[Tensor, "c k"]],
-]
-"""Clean tokens, their responsibilities, the noise, and what is remembered → mass and nats of each class's slots."""
+Slots = tuple[Float[Tensor, "c k"], Float[Tensor, "c k"]]  # mass and nats of every class's slots
 
 
-def diagonal(
-    part: Part, x: Float[Tensor, "n t d"], resp: Float[Tensor, "n t k"], sigma: float, recall: Recall
-) -> tuple[Float[Tensor, "c k"], Float[Tensor, "c k"]]:
+def diagonal(bound: Bound, part: Part, x: Float[Tensor, "n t d"], resp: Float[Tensor, "n t k"]) -> Slots:
     """½ Σ_d log(1 + σ²_kd/σ_n²), every feature by itself."""
-    found = recall(moments(x, part.y, part.classes, resp))
-    return found.mass, diagonal_rate(found.var, sigma)
+    found = bound.recall(moments(x, part.y, part.classes, resp), part)
+    return found.mass, diagonal_rate(found.var, bound.sigma_n)
 
 
-def channel(
-    part: Part, x: Float[Tensor, "n t d"], resp: Float[Tensor, "n t k"], sigma: float, recall: Recall
-) -> tuple[Float[Tensor, "c k"], Float[Tensor, "c k"]]:
+def channel(bound: Bound, part: Part, x: Float[Tensor, "n t d"], resp: Float[Tensor, "n t k"]) -> Slots:
     """½ log det(I + Σ_k/σ_n²), Σ_k over channels, every position of the class's latents being a token."""
-    found = recall(covariance(widen(x), part.y, part.classes, widen(resp)))
-    return found.mass.to(x.dtype), full_rate(found.var, sigma).to(x.dtype)
+    found = bound.recall(covariance(widen(x), part.y, part.classes, widen(resp)), part)
+    return found.mass.to(x.dtype), full_rate(found.var, bound.sigma_n).to(x.dtype)
 
 
-def gram(
-    part: Part, x: Float[Tensor, "n 1 d"], resp: Float[Tensor, "n 1 k"], sigma: float, recall: Recall
-) -> tuple[Float[Tensor, "c k"], Float[Tensor, "c k"]]:
+def gram(bound: Bound, part: Part, x: Float[Tensor, "n 1 d"], resp: Float[Tensor, "n 1 k"]) -> Slots:
     """½ log det(I + Σ_k/σ_n²) of the whole latent, through the samples' inner products."""
     x, resp = x.squeeze(1), resp.squeeze(1)
     found = moments(x, part.y, part.classes, resp)
     share = (resp / found.mass[part.y].clamp_min(1e-20)).clamp_min(1e-20).sqrt()
     rates = [
-        gram_rate(share[:, k : k + 1] * (x - found.mu[part.y, k]), part.y, part.classes, sigma)
+        gram_rate(share[:, k : k + 1] * (x - found.mu[part.y, k]), part.y, part.classes, bound.sigma_n)
         for k in range(resp.shape[1])
     ]
     return found.mass, torch.stack(rates, 1)
 
 
-RATES: Mapping[str, Rate] = {"diag": diagonal, "channel": channel, "gram": gram}
+RATES: Mapping[str, Callable[..., Slots]] = {"diag": diagonal, "channel": channel, "gram": gram}
 
 
 class Bound(Attentive):
@@ -108,7 +87,8 @@ class Bound(Attentive):
         warmup: int = 0,
     ) -> None:
         super().__init__()
-        self.attentive = look_up("assign", assign, ASSIGNMENTS).attentive
+        look_up("assign", assign, ASSIGNMENTS)
+        self.attentive = assign != "class"
         self.rate = look_up("cov", cov, RATES)
         look_up("tokens", tokens, TOKENS)
         if not 0 <= memory < 1:
@@ -130,27 +110,21 @@ class Bound(Attentive):
         super().build(latent)
         by_position = self.cov == "channel" or self.tokens in ("spatial", "project")
         self.samples = TOKENS["spatial" if by_position else "flat"](latent, self.width)
-        self.remembered = (
-            MomentMemory(self.classes, self.assigner.slots, self.samples.width, self.memory, full=self.cov == "channel")
-            if self.memory
-            else None
-        )
+        self.remembered = None
+        if self.memory:  # which will meet the second sample of a class
+            shape = self.classes, self.slots if self.attentive else 1, self.samples.width
+            self.remembered = MomentMemory(*shape, self.memory, full=self.cov == "channel")
+            self.least = 1
 
     def attend_to(self, width: int) -> None:
         self.assigner = ASSIGNMENTS[self.assign](width, self.slots, self.iters)
 
-    def part(self, batch: Batch) -> Part | None:
-        """Classes with two samples in the batch; all of them where a memory will meet the second one."""
-        return estimable(batch, self.classes, least=2 if self.remembered is None else 1)
-
     def losses(self, part: Part) -> tuple[Float[Tensor, " c"], Insight]:
-        """What the latents of each class tell beyond their class, at most, in nats per latent dimension."""
         x = self.samples(part.z)
         resp = self.assigner(self.tokenise(part.z), part.y, part.classes)
-        mass, rate = self.rate(part, x, resp.expand(-1, x.shape[1], -1), self.sigma_n, lambda m: self.recall(m, part))
+        mass, rate = self.rate(self, part, x, resp.expand(-1, x.shape[1], -1))
         pi = mass / mass.sum(1, keepdim=True)
-        count = segment_sum(torch.ones_like(part.z.flatten(1)[:, 0]), part.y, part.classes)
-        uncertain = segment_sum(entropy(resp).mean(1), part.y, part.classes) / count
+        uncertain = segment_sum(entropy(resp).mean(1), part.y, part.classes) / segment_count(part.y, part.classes)
         told = resp.shape[1] * (entropy(pi) - uncertain)
         losses = (told + x.shape[1] * (pi * rate).sum(1)) / part.z[0].numel()
         if self.remembered is not None and not losses.isfinite().all():

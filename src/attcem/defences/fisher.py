@@ -45,8 +45,7 @@ class Fisher(Defence):
         self.sigma_n = sigma
 
     def penalty(self, batch: Batch) -> Float[Tensor, ""]:
-        """½ log(1 + dFIL); zero where the latent does not hang on the picture."""
-        if not (batch.x.requires_grad and batch.z.grad_fn is not None):
+        if not (batch.x.requires_grad and batch.z.grad_fn is not None):  # the latent does not hang on the picture
             return nothing(batch.z)
         leak = fisher_trace(batch.x, batch.z, self.sigma_n, self.draws) / batch.x[0].numel()
         if batch.watched:

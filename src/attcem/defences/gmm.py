@@ -1,6 +1,6 @@
 """Clusters of each class, refitted by k-means every epoch: the variance inside them as a penalty."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import torch
 import torch.nn.functional as F
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from attcem.defences.base import NOISE
 from attcem.defences.surrogate import Insight, Part, Surrogate
 from attcem.layers import TOKENS
-from attcem.maths import NEED_NOISE, THRESHOLDS, diagonal_rate, entropy, hinge, segment_count, segment_sum
+from attcem.maths import diagonal_rate, entropy, hinge, segment_count, segment_sum
 from attcem.maths.kmeans import kmeans, nearest
 from attcem.naming import look_up
 from attcem.types import Batch
@@ -20,7 +20,6 @@ FITTED, NUMBERS = 100_000, 2**27
 
 LARGEST = 1e12  # a token with larger features is left out of a fit: sums of its squares need not be finite
 
-FORMS = dict.fromkeys(("hinge", "variance", "logdet"))
 UNLEARNED = {name: kind for name, kind in TOKENS.items() if name != "project"}
 
 
@@ -74,13 +73,11 @@ class GMM(Surrogate):
                 "for the log of a variance; the original has clusters=5 and gamma=0.01"
             )
         look_up("tokens", tokens, UNLEARNED)
-        look_up("threshold", threshold, THRESHOLDS)
+        self.count_above(threshold, var_threshold, gamma)
         look_up("form", form, FORMS)
         self.lam, self.form, self.clusters, self.tokens = lam, form, clusters, tokens
-        self.threshold, self.var_threshold, self.gamma = threshold, var_threshold, gamma
         self.loss_scale, self.warmup = loss_scale, warmup
-        needs_noise = form == "logdet" or (form == "hinge" and threshold in NEED_NOISE)
-        self.needs = frozenset([NOISE] * needs_noise)
+        self.needs = {"hinge": self.needs, "variance": frozenset(), "logdet": frozenset({NOISE})}[form]
 
     def build(self, latent: tuple[int, ...]) -> None:
         self.tokenise: nn.Module = UNLEARNED[self.tokens](latent, width=0)
@@ -110,24 +107,14 @@ class GMM(Surrogate):
         rho = (10 * members / (pi * seen.unsqueeze(1)).clamp_min(1)).clamp_max(0.99).unsqueeze(2)
         blended = rho * squares / members.clamp_min(1).unsqueeze(2) + (1 - rho) * var
         resp = F.one_hot(index, self.clusters).to(x.dtype).reshape(*x.shape[:2], self.clusters)
-        return self.weigh(part, pi, blended), Insight(resp=resp)
-
-    def weigh(self, part: Part, pi: Float[Tensor, "c k"], var: Float[Tensor, "c k d"]) -> Float[Tensor, " c"]:
-        """What each class loses, from weights and variances of its clusters."""
-        if self.form == "logdet":  # the diagonal is never below the full determinant (Hadamard)
-            return entropy(pi) + (pi * diagonal_rate(var, self.sigma_n)).sum(1)
-        spread = var.mean(2)
-        if self.form == "variance":
-            return (pi * (spread + 0.001)).sum(1)
-        return (pi * hinge(spread, self.theta(spread[pi > 0], part), self.gamma)).sum(1)
+        return FORMS[self.form](self, part, pi, blended), Insight(resp=resp)
 
     def by_form(self, squares: Float[Tensor, "*n d"]) -> Float[Tensor, "*n features"]:
         """Every feature by itself where the form asks for that, else their mean: with many classes much less to add."""
         return squares if self.form == "logdet" else squares.mean(-1, keepdim=True)
 
     def total(self, part: Part, losses: Float[Tensor, " c"]) -> Float[Tensor, ""]:
-        """Every class counts the same, however many samples it has."""
-        return losses.mean()
+        return losses.mean()  # every class counts the same, however many samples it has
 
     def observe(self, batch: Batch) -> None:
         if not self.count.any():
@@ -154,6 +141,15 @@ class GMM(Surrogate):
         for name in ("mu", "pi", "var"):
             getattr(self, name).copy_(getattr(found, name))
         self.count.copy_(torch.where(found.count > 0, seen, 0))
+
+
+FORMS: dict[str, Callable[[GMM, Part, Tensor, Tensor], Float[Tensor, " c"]]] = {
+    "hinge": lambda gmm, part, pi, var: (pi * hinge(var, gmm.theta(var[pi > 0], part), gmm.gamma).squeeze(2)).sum(1),
+    "variance": lambda gmm, part, pi, var: (pi * (var.squeeze(2) + 0.001)).sum(1),
+    # the diagonal is never below the full determinant (Hadamard)
+    "logdet": lambda gmm, part, pi, var: entropy(pi) + (pi * diagonal_rate(var, gmm.sigma_n)).sum(1),
+}
+"""What each class loses, from weights and variances of its clusters."""
 
 
 class Pool:

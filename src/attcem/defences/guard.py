@@ -74,7 +74,6 @@ class Guard(nn.Module):
             link.setup(latent=latent, classes=classes, sigma=sigma)
 
     def attach(self, encoder: nn.Module, borrow: Callable[[str], None] | None = None) -> None:
-        """Let every link meet the device's half: with a way to `borrow` another run's before it is trained."""
         for link in self.links:
             link.attach(encoder, borrow)
 

@@ -7,12 +7,10 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attcem.defences.base import NOISE
 from attcem.defences.bound import Bound
 from attcem.defences.gated import Gated
 from attcem.defences.slot import Slot
 from attcem.defences.surrogate import Insight, Part, Surrogate
-from attcem.maths import NEED_NOISE
 from attcem.naming import look_up
 from attcem.types import Batch
 
@@ -63,8 +61,9 @@ class Hybrid(Surrogate):
         self.screen = Gated(tokens=tokens, **settings)  # type: ignore[arg-type]
         self.refined = look_up("deep", deep, DEEP)(**settings)
         self.lam, self.refine, self.deep, self.tokens, self.warmup = lam, refine, deep, tokens, warmup
-        self.threshold, self.var_threshold, self.gamma, self.loss_scale = threshold, var_threshold, gamma, loss_scale
-        self.needs = frozenset([NOISE] * (threshold in NEED_NOISE)) | self.refined.needs
+        self.loss_scale = loss_scale
+        self.count_above(**settings)  # type: ignore[arg-type]
+        self.needs |= self.refined.needs
         self.seen: tuple[Tensor, Tensor] | None = None
 
     def build(self, latent: tuple[int, ...]) -> None:

@@ -26,7 +26,6 @@ class NoPeek(Defence):
         self.lam, self.unbiased, self.warmup = lam, unbiased, warmup
 
     def penalty(self, batch: Batch) -> Float[Tensor, ""]:
-        """dCor² of the batch; zero where there are too few samples to correct the bias."""
         if self.unbiased and len(batch.z) < LEAST_UNBIASED:
             return nothing(batch.z)
         wide = torch.promote_types(batch.z.dtype, torch.float32)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from attcem.defences.adversary import Adversary
 from attcem.defences.base import Defence
-from attcem.types import Batch, Latent, Released
+from attcem.types import Batch, Released
 
 KEEP = 0.99  # share of the running moments that stays at each step
 
@@ -57,7 +57,6 @@ class Reversed(Defence):
         self.register_buffer("var", torch.ones(shape))
 
     def standardise(self, released: Released) -> Released:
-        """(z − μ) / √(v + 1e-5) with the running moments."""
         return (released - self.mean) / (self.var + 1e-5).sqrt()
 
     def penalty(self, batch: Batch) -> Float[Tensor, ""]:
@@ -69,20 +68,18 @@ class Reversed(Defence):
             batch.readings["adversary_mse"] = loss.exp()
         return -(loss + ((seen - seen.detach()) * pull).sum())
 
+    @torch.no_grad()
     def observe(self, batch: Batch) -> None:
         """The adversary takes its step: from the penalty's pass, or from one of its own where there was none."""
-        with torch.no_grad():
-            released = self.release_all(batch.z.to(self.mean.dtype))
+        released = self.release_all(batch.z.to(self.mean.dtype))
         gradient, self.pending = self.pending, None
         if gradient is None:
             gradient = self.adversary.gradients(self.standardise(released), batch.x, log_error)[1]
         self.adversary.step(gradient)
         self.remember(released)
 
-    @torch.no_grad()
-    def remember(self, released: Latent) -> None:
-        over = [0] if self.mean.ndim < 3 else [0, 2, 3]
-        var, mean = torch.var_mean(released, over, correction=0)
+    def remember(self, released: Released) -> None:
+        var, mean = torch.var_mean(released, [0] if self.mean.ndim < 3 else [0, 2, 3], correction=0)
         if mean.isfinite().all() and var.isfinite().all():
             self.mean.lerp_(mean.view_as(self.mean), 1 - KEEP)
             self.var.lerp_(var.view_as(self.var), 1 - KEEP)

@@ -5,11 +5,10 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attcem.defences.base import NOISE
-from attcem.defences.gates import Gates
+from attcem.defences.gated import Gates
 from attcem.defences.surrogate import Attentive, Insight, Part
 from attcem.layers import GatedCrossAttention, SlotAttention
-from attcem.maths import NEED_NOISE, THRESHOLDS, hinge, moments
+from attcem.maths import hinge, moments
 from attcem.naming import look_up
 from attcem.types import Batch
 
@@ -64,13 +63,11 @@ class Slot(Attentive):
         warmup: int = 3,
     ) -> None:
         super().__init__()
-        look_up("threshold", threshold, THRESHOLDS)
+        self.count_above(threshold, var_threshold, gamma)
         look_up("form", form, FORMS)
         self.lam, self.form, self.warmup, self.loss_scale = lam, form, warmup, loss_scale
         self.tokens, self.width, self.slots, self.iters = tokens, width, slots, iters
-        self.threshold, self.var_threshold, self.gamma = threshold, var_threshold, gamma
         self.shut_off, self.open_gates = shut_off, open_gates
-        self.needs = frozenset([NOISE] * (threshold in NEED_NOISE))
 
     def attend_to(self, width: int) -> None:
         heads = next(heads for heads in (4, 2, 1) if width % heads == 0)

@@ -14,11 +14,9 @@ from torch import Tensor
 from attcem.defences.base import NOISE, Defence, nothing
 from attcem.layers import TOKENS, WIDEST, Tokens
 from attcem.maths import diagonal_rate, entropy, moments, rate_bound, segment_count, segment_sum
-from attcem.maths.gates import THRESHOLDS, Circumstances, Scalar
+from attcem.maths.gates import NEED_NOISE, THRESHOLDS, Circumstances, Scalar
 from attcem.naming import look_up
 from attcem.types import Batch, Latent
-
-BINS = 16  # of every histogram
 
 
 @dataclass(frozen=True)
@@ -39,18 +37,6 @@ class Part:
         kept = chosen[self.y]
         renumber = chosen.cumsum(0) - 1
         return Part(self.z[kept], renumber[self.y[kept]], self.present[chosen], self.p[chosen], self.progress)
-
-
-def estimable(batch: Batch, classes: int, least: int = 2) -> Part | None:
-    """The samples whose class has at least so many of them in the batch."""
-    count = segment_count(batch.y, classes)
-    kept = (count >= least)[batch.y]
-    if not kept.any():
-        return None
-    # Only classes that are kept cost anything: of 10 or of 600, a batch holds at most as many as samples.
-    present, y = batch.y[kept].unique(return_inverse=True)
-    z = batch.z[kept].to(torch.promote_types(batch.z.dtype, torch.float32))
-    return Part(z, y, present, count[present].to(z.dtype) / len(batch.y), batch.progress)
 
 
 @dataclass(frozen=True)
@@ -74,7 +60,14 @@ class Surrogate(Defence, ABC):
     threshold: str = "noise"
     var_threshold: float = 0.125
     gamma: float = 1e-6
+    least: int = 2  # samples without which a class is left out
     bounds_information: bool = False  # whether the value stays an upper bound on I(x;z), whatever its own parameters do
+
+    def count_above(self, threshold: str, var_threshold: float, gamma: float) -> None:
+        """Keep what θ depends on, and ask for noise where that does."""
+        look_up("threshold", threshold, THRESHOLDS)
+        self.threshold, self.var_threshold, self.gamma = threshold, var_threshold, gamma
+        self.needs = frozenset([NOISE] * (threshold in NEED_NOISE))
 
     def setup(self, *, latent: Sequence[int], classes: int, sigma: float) -> None:
         if NOISE in self.needs and not sigma > 0:
@@ -94,11 +87,9 @@ class Surrogate(Defence, ABC):
         """What each class of the part loses, and how that was found."""
 
     def total(self, part: Part, losses: Float[Tensor, " c"]) -> Float[Tensor, ""]:
-        """Σ p_c L_c / Σ p_c."""
         return (part.p * losses).sum() / part.p.sum()
 
     def theta(self, var: Float[Tensor, "*n"], part: Part) -> Scalar:
-        """θ, the variance above which a feature counts as leaking."""
         now = Circumstances(self.sigma_n, self.var_threshold, self.gamma, part.progress)
         return THRESHOLDS[self.threshold](var, now)
 
@@ -107,7 +98,15 @@ class Surrogate(Defence, ABC):
         return True
 
     def part(self, batch: Batch) -> Part | None:
-        return estimable(batch, self.classes)
+        """The samples whose class has at least `least` of them in the batch."""
+        count = segment_count(batch.y, self.classes)
+        kept = (count >= self.least)[batch.y]
+        if not kept.any():
+            return None
+        # Only classes that are kept cost anything: of 10 or of 600, a batch holds at most as many as samples.
+        present, y = batch.y[kept].unique(return_inverse=True)
+        z = batch.z[kept].to(torch.promote_types(batch.z.dtype, torch.float32))
+        return Part(z, y, present, count[present].to(z.dtype) / len(batch.y), batch.progress)
 
     def value(self, batch: Batch) -> Float[Tensor, ""]:
         """The surrogate's number for a batch, before anything decides whether it counts."""
@@ -147,7 +146,7 @@ class Surrogate(Defence, ABC):
             found["slot_entropy"] = entropy(insight.resp).mean() / math.log(max(2, insight.resp.shape[2]))
         for name, gate in insight.gates.items():
             found[f"{name}_gate"] = gate.mean()
-            found[f"{name}_gate_histogram"] = torch.histc(gate.float(), BINS, 0.0, 1.0) / gate.numel()
+            found[f"{name}_gate_histogram"] = torch.histc(gate.float(), 16, 0.0, 1.0) / gate.numel()
         return found
 
 

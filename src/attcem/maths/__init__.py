@@ -1,22 +1,12 @@
 """One equation, one pure function; tensors in, tensors out, entropies in nats."""
 
 from attcem.maths.draws import DISTRIBUTIONS, gaussian_like
-from attcem.maths.gates import (
-    NEED_NOISE,
-    THRESHOLDS,
-    Circumstances,
-    class_gate,
-    excess,
-    hinge,
-    snr_gate,
-    variance_threshold,
-)
+from attcem.maths.gates import THRESHOLDS, Circumstances, class_gate, excess, hinge, snr_gate, variance_threshold
 from attcem.maths.moments import Moments, covariance, merge, moments, segment_count, segment_softmax, segment_sum
 from attcem.maths.rate import assignment_information, diagonal_rate, entropy, full_rate, gram_rate, rate_bound, widen
 
 __all__ = [
     "DISTRIBUTIONS",
-    "NEED_NOISE",
     "THRESHOLDS",
     "Circumstances",
     "Moments",

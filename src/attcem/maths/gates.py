@@ -46,7 +46,6 @@ def class_gate(share: Float[Tensor, "*n"], a: Scalar = 10.0, b: Scalar = 0.05) -
 
 
 def log_of(value: Scalar, like: Tensor) -> Tensor:
-    """log of a number or of a scalar tensor."""
     return torch.as_tensor(value, dtype=like.dtype, device=like.device).log()
 
 
@@ -61,7 +60,6 @@ class Circumstances:
 
     @property
     def hidden(self) -> float:
-        """θ of the noise: max(τ·σ_n², 1e-8) + γ."""
         return variance_threshold(self.sigma, self.var_threshold, self.gamma)
 
 

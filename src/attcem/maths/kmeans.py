@@ -10,6 +10,8 @@ from attcem.maths.moments import Segment, segment_count, segment_sum
 
 Samples = Float[Tensor, "n d"]
 Centres = Float[Tensor, "c k d"]
+PerSample = Float[Tensor, " n"]
+Source = torch.Generator | None
 
 AT_ONCE = 1024  # deviations of so many samples stay in the cache
 
@@ -33,7 +35,7 @@ def kmeans(
     start: Centres | None = None,
     started: Bool[Tensor, " c"] | None = None,
     iters: int = 50,
-    generator: torch.Generator | None = None,
+    generator: Source = None,
 ) -> Clusters:
     """Lloyd's rounds until no sample changes its cluster, from `start` or, where not `started`, from k-means++.
 
@@ -78,7 +80,7 @@ def nearest(x: Samples, segment: Segment, mu: Centres, alive: Bool[Tensor, "c k"
 
 def assign(
     x: Samples, segment: Segment, mu: Centres, alive: Bool[Tensor, "c k"] | None = None
-) -> tuple[Int64[Tensor, " n"], Float[Tensor, " n"]]:
+) -> tuple[Int64[Tensor, " n"], PerSample]:
     """The nearest centre, the first of equally near ones, and its squared distance."""
     alive = torch.ones_like(mu[..., 0], dtype=torch.bool) if alive is None else alive
     # a sample that is infinitely far from everything belongs to a cluster that lives, too.
@@ -92,12 +94,7 @@ def assign(
 
 
 def fill(
-    x: Samples,
-    segment: Segment,
-    mu: Centres,
-    missing: Bool[Tensor, "c k"],
-    distance: Float[Tensor, " n"],
-    generator: torch.Generator | None,
+    x: Samples, segment: Segment, mu: Centres, missing: Bool[Tensor, "c k"], distance: PerSample, generator: Source
 ) -> Centres:
     """Put each missing centre on a sample, drawn in proportion to its squared distance from the centres so far.
 
@@ -116,9 +113,7 @@ def fill(
     return mu
 
 
-def draw(
-    rate: Float[Tensor, " n"], segment: Segment, segments: int, generator: torch.Generator | None
-) -> Int64[Tensor, " c"]:
+def draw(rate: PerSample, segment: Segment, segments: int, generator: Source) -> Int64[Tensor, " c"]:
     """A row of each segment with probability ∝ its rate: the first to arrive; n where no row has a rate.
 
     Of independent arrivals, exponential with these rates, each is the first with just that probability.
@@ -132,7 +127,7 @@ def draw(
     return row.new_full((segments,), len(rate)).scatter_reduce(0, segment, row, "amin")
 
 
-def apart(x: Samples, segment: Segment, centre: Float[Tensor, "c d"]) -> Float[Tensor, " n"]:
+def apart(x: Samples, segment: Segment, centre: Float[Tensor, "c d"]) -> PerSample:
     """Squared distance of each sample to its segment's centre."""
     few = zip(x.split(AT_ONCE), segment.split(AT_ONCE), strict=True)
     return torch.cat([centre[owner].sub_(rows).square_().sum(1) for rows, owner in few])

@@ -96,7 +96,6 @@ def merge(old: Moments, new: Moments, keep: float) -> Moments:
 
 
 def with_token_axis(x: Float[Tensor, "n *t d"]) -> Float[Tensor, "n tokens d"]:
-    """Samples as one token each, positions as many."""
     return x.reshape(len(x), math.prod(x.shape[1:-1]), x.shape[-1])
 
 

@@ -35,10 +35,8 @@ def weighted_mean(states: Sequence[Tensors], images: Sequence[int]) -> dict[str,
         raise ValueError("nothing to average: nobody has learned from any image")
     mean = {}
     for name, like in states[0].items():
-        value = torch.zeros_like(like, dtype=torch.float64)
-        for state, count in zip(states, images, strict=True):
-            value += count * state[name].double()
-        value /= total
+        parts = (count * state[name].double() for state, count in zip(states, images, strict=True))
+        value = sum(parts, torch.zeros_like(like, dtype=torch.float64)) / total
         mean[name] = (value if like.is_floating_point() else value.round()).to(like.dtype)
     return mean
 

@@ -11,9 +11,8 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from attcem.device import find_device
-from attcem.train.collectives import Own, Sum, Together, rows_of
+from attcem.train.collectives import Own, Sum, Together, rows_of, whole_batch
 from attcem.train.team import ALONE, Team
-from attcem.train.whole_batch import whole_batch
 
 PATIENCE = timedelta(minutes=10)  # how long a process waits for the others before it gives up: one of them may be dead
 

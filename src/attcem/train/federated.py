@@ -173,7 +173,6 @@ class Federated(Training):
         return row
 
     def review(self, epochs_done: int) -> None:
-        """Every client looks at its own images, and the deployed guard at those that only validate."""
         super().review(epochs_done)
         review_images(self.model, self.guard, self.data.validation, self.config, epochs_done, self.team)
 
@@ -184,7 +183,6 @@ class Federated(Training):
         return tensors, plain
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
-        """Load what is deployed and hand it to the clients, each of whom gets back what it kept."""
         super().restore(tensors)
         restore_guards([client.guard for client in self.learners], self.guard, tensors)
         for client in self.learners:

@@ -45,7 +45,6 @@ class Learner:
         self.diagnostics = Diagnostics()
 
     def steps(self, number: int) -> Iterator[dict[str, float]]:
-        """Take the steps of an epoch, one at a time, and tell what each of them saw."""
         for step, (x, y) in enumerate(self.loader.epoch(number)):
             yield self.step(x, y, number + step / len(self.loader), watched=Diagnostics.due(step))
 

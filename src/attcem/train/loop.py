@@ -19,9 +19,8 @@ from attcem.models import Split
 from attcem.progress import bar, say
 from attcem.train.agreement import check_arguments, check_network
 from attcem.train.checkpoint import State, best_of, read_tensors, resumed_state, save_state, write_state
-from attcem.train.diagnostics import close_together
+from attcem.train.diagnostics import History, close_together, cost, epoch_row, in_words
 from attcem.train.distributed import join
-from attcem.train.history import History, cost, epoch_row, in_words
 from attcem.train.honesty import falls_alone
 from attcem.train.learner import Learner
 from attcem.train.packing import pack, unpack_modules, unpack_optimisers
@@ -124,7 +123,7 @@ class Training:
         self.attach(self.borrow_encoder if state is None else None)
         if self.checkpoint is None or state is None:
             return
-        self.state, self.history.rows = state, state.history
+        self.state = state
         self.best = read_tensors(self.checkpoint, state, "best") if "best" in state.files else {}
         if state.finished:
             return
@@ -169,8 +168,8 @@ class Training:
         if better:
             self.state.best_epoch, self.state.best_accuracy = number + 1, row["val_accuracy"]
             self.best = {name: tensor.detach().cpu().clone() for name, tensor in tensors.items()}
-        self.history.add(row)
-        self.state.history = self.history.rows
+        self.state.history.append(row)
+        self.history.write(self.state.history)
         if self.checkpoint is not None and self.team.first:
             save_state(self.checkpoint, self.state, tensors, best=better)
         say(in_words(row, self.config.epochs), shown=self.shown)
@@ -204,7 +203,6 @@ class Training:
             review_images(learner.model, learner.guard, learner.images, self.config, epochs_done, self.team)
 
     def finish(self) -> State:
-        """Load the best epoch and note what training cost."""
         self.restore(self.best)
         if not self.state.finished:
             rows = self.state.history

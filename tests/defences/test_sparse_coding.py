@@ -5,7 +5,7 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from attcem.layers.lca import SparseCoding, bound_stretch
+from attcem.defences.lca import SparseCoding, bound_stretch
 
 SHAPES = [((3, 4, 5), 3, 4), ((2, 1, 1), 3, 5), ((6, 1, 1), 1, 9), ((4, 3, 3), 1, 2)]
 """Of an input, then kernel and atoms."""
@@ -145,11 +145,3 @@ def test_gradients(which):
         return torch.func.functional_call(layer, {"weight": weight}, x)[1]
 
     assert torch.autograd.gradcheck(drawn, (x.requires_grad_(), layer.weight), fast_mode=True)
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"atoms": 0}, {"iters": 0}, {"threshold": -1.0}, {"kernel": 2}], ids=lambda options: next(iter(options))
-)
-def test_what_makes_no_sense_is_refused(wrong):
-    with pytest.raises(ValueError, match=r"must|needs"):
-        SparseCoding(**{"channels": 2, "atoms": 3, "threshold": 0.1} | wrong)
