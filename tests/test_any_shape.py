@@ -10,7 +10,7 @@ from torch import nn
 from attcem import Noise, create_defence, fit
 from attcem.assess.record import promises
 from attcem.attacks import PROBES
-from attcem.explain.draw import draw
+from attcem.explain import draw
 from attcem.explain.look import look
 from attcem.figures.style import styled
 from attcem.models import Split

@@ -35,34 +35,11 @@ _HOMES = {
     "attcem.types": ["Batch", "Images", "Result", "View"],
 }
 
-__all__ = [
-    "ATTACKS",
-    "BACKBONES",
-    "DATASETS",
-    "DEFENCES",
-    "Attack",
-    "Batch",
-    "Chain",
-    "Defence",
-    "Experiment",
-    "Guard",
-    "Images",
-    "Noise",
-    "Reconstruction",
-    "Result",
-    "Split",
-    "View",
-    "audit",
-    "create_defence",
-    "evaluate",
-    "fit",
-    "load_data",
-    "load_run",
-    "make_data",
-    "run",
-    "split",
-    "write_report",
-]
+__all__ = ["ATTACKS", "BACKBONES", "DATASETS", "DEFENCES"]
+__all__ += ["Attack", "Batch", "Chain", "Defence", "Experiment", "Guard", "Images", "Noise"]
+__all__ += ["Reconstruction", "Result", "Split", "View"]
+__all__ += ["create_defence", "load_data", "load_run", "make_data", "split"]
+__all__ += ["audit", "evaluate", "fit", "run", "write_report"]
 
 
 def __getattr__(name: str) -> Any:

@@ -7,7 +7,8 @@ from typing import NoReturn
 
 from attcem import __doc__ as ABOUT
 from attcem import __version__, commands
-from attcem.configfile import UsageError, experiment_parser, explain
+from attcem.configfile import UsageError, experiment_parser
+from attcem.configfile.messages import explain
 from attcem.options import OPTIONS
 from attcem.terminal import allow_closed_pipe, tell
 
@@ -30,7 +31,6 @@ class Parser(argparse.ArgumentParser):
     """An argument parser whose errors name what was probably meant."""
 
     def error(self, message: str) -> NoReturn:
-        """Raise, so that `main` prints every error in one way."""
         raise UsageError(explain(message, list(self._option_string_actions)))
 
     def format_help(self) -> str:

@@ -7,27 +7,12 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-IN_MARKDOWN = str.maketrans(
-    {letter: f"\\{letter}" for letter in "\\`*_[~$"} | {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;"}
-)
-IN_LATEX = str.maketrans(
-    {letter: f"\\{letter}" for letter in "#$%&_{}"}
-    | {
-        "\\": r"\textbackslash{}",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        "<": "$<$",
-        ">": "$>$",
-        "|": r"\textbar{}",
-        "[": "{[}",  # right after a line's end, a bracket would be read as a distance
-        "−": "$-$",
-        "±": r"$\pm$",
-        "–": "--",
-        "σ": r"$\sigma$",
-        "λ": r"$\lambda$",
-        "ε": r"$\epsilon$",
-    }
-)
+ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;"}
+IN_MARKDOWN = str.maketrans({letter: f"\\{letter}" for letter in "\\`*_[~$"} | ENTITIES)
+WORDS = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "|": r"\textbar{}"}
+MATHS = {"<": "$<$", ">": "$>$", "−": "$-$", "±": r"$\pm$", "σ": r"$\sigma$", "λ": r"$\lambda$", "ε": r"$\epsilon$"}
+BRACKET = {"[": "{[}"}  # right after a line's end, a bare one would be read as a distance
+IN_LATEX = str.maketrans({letter: f"\\{letter}" for letter in "#$%&_{}"} | WORDS | MATHS | BRACKET | {"–": "--"})
 
 
 def in_terminal(text: str) -> str:

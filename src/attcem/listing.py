@@ -19,12 +19,6 @@ def table(room: str, name: str) -> dict[str, str]:
     return {key: getattr(entry, "about", None) or (getdoc(entry) or "").partition("\n")[0] for key, entry in entries}
 
 
-def suites() -> dict[str, str]:
-    from attcem.attacks import SUITES
-
-    return {name: f"{suite.version}: {', '.join(suite.attacks)}" for name, suite in SUITES.items()}
-
-
 def yaml_paths() -> dict[str, Path]:
     """Name → file of the presets in the package, or in the checkout it runs from."""
     here = Path(__file__).parent
@@ -65,7 +59,10 @@ LISTS: Mapping[str, Callable[[], dict[str, str]]] = {
     "backbones": partial(table, "models", "BACKBONES"),
     "crossings": partial(table, "models", "CROSSINGS"),
     "recipes": partial(table, "train", "RECIPES"),
-    "suites": suites,
+    "suites": lambda: {
+        name: f"{suite.version}: {', '.join(suite.attacks)}"
+        for name, suite in import_module("attcem.attacks").SUITES.items()
+    },
     "presets": lambda: first_lines(preset_paths()),
     "sweeps": lambda: first_lines(sweep_paths()),
 }

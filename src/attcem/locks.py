@@ -30,9 +30,10 @@ def is_still(path: Path, file: IO) -> bool:
 @contextmanager
 def held(path: Path, mode: str = "r+", *, wait: bool = False) -> Iterator[IO[Any] | None]:
     """A file, created if missing and locked until the end; None if somebody else has locked it."""
+    made = os.O_CREAT | os.O_NOFOLLOW  # if it is missing; never emptied, and never reached through a link
     while True:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with open(path, mode, opener=make_or_open) as file:
+        with open(path, mode, opener=lambda name, flags: os.open(name, flags | made, 0o666)) as file:
             try:
                 mine = lock(file, wait=wait)
             except OSError as error:
@@ -43,11 +44,6 @@ def held(path: Path, mode: str = "r+", *, wait: bool = False) -> Iterator[IO[Any
                 continue  # its last holder has just removed it
             yield file if mine else None
             return
-
-
-def make_or_open(path: str, flags: int) -> int:
-    """Open a file without emptying it, or make it; never through a link."""
-    return os.open(path, flags | os.O_CREAT | os.O_NOFOLLOW, 0o666)
 
 
 @contextmanager

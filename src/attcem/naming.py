@@ -28,7 +28,6 @@ def look_up(kind: str, name: str, table: Mapping[str, T]) -> T:
 
 
 def check_options(kind: str, given: Iterable[str], allowed: Iterable[str]) -> None:
-    """Raise a ValueError on the first given option that is not allowed, naming the nearest one that is."""
     allowed = list(allowed)
     for option in given:
         if option not in allowed:

@@ -34,8 +34,7 @@ def bar(
         rich.TransferSpeedColumn() if in_bytes else Rate(),
         rich.TimeRemainingColumn(),
     ]
-    live = shown and console.is_terminal
-    with rich.Progress(*columns, console=console, transient=True, disable=not live) as bars:
+    with rich.Progress(*columns, console=console, transient=True, disable=not (shown and console.is_terminal)) as bars:
         task = bars.add_task(in_terminal(title), total=total, unit=unit, unit_size=unit_size, figures="")
 
         def show(done: int, **figures: float) -> None:
@@ -46,6 +45,5 @@ def bar(
 
 
 def say(text: str, *, shown: bool = True) -> None:
-    """One line that stays."""
     if shown:
         console.print(Text(in_terminal(text)), soft_wrap=True)

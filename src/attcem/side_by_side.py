@@ -6,10 +6,10 @@ import json
 import signal
 import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from attcem.config import GRANTS, AuditConfig
 from attcem.cores import ending, sharing
@@ -40,35 +40,29 @@ def side_by_side(
         subprocess.Popen(command, env=sharing(jobs), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         for _ in range(jobs)
     ]
-    relays = [
-        threading.Thread(target=relay, args=(f"[{number}] ", helper.stderr, progress))
-        for number, helper in enumerate(helpers, start=1)
-    ]
-    for thread in relays:
-        thread.start()
-    try:
+    with ThreadPoolExecutor(jobs) as relays:
         for number, helper in enumerate(helpers, start=1):
-            if helper.wait():
-                say(f"[{number}] {ending(helper.returncode)}: the audit does what it left", shown=progress)
-    finally:
-        for helper in helpers:
-            helper.kill()
-        for helper, thread in zip(helpers, relays, strict=True):
-            helper.wait()
-            thread.join()
+            relays.submit(relay, f"[{number}] ", helper, progress)
+        try:
+            for number, helper in enumerate(helpers, start=1):
+                if helper.wait():
+                    say(f"[{number}] {ending(helper.returncode)}: the audit does what it left", shown=progress)
+        finally:
+            for helper in helpers:
+                helper.kill()
+                helper.wait()
 
 
 def attacks_of(config: AuditConfig) -> dict[str, Attack]:
     from attcem.assess import allowed
     from attcem.attacks import SUITES
 
-    attacks, _ = allowed(look_up("suite", config.suite, SUITES).attacks, look_up("threat model", config.threat, GRANTS))
-    return attacks
+    return allowed(look_up("suite", config.suite, SUITES).attacks, look_up("threat model", config.threat, GRANTS))[0]
 
 
-def relay(mark: str, lines: IO[str], shown: bool) -> None:
+def relay(mark: str, helper: subprocess.Popen[str], shown: bool) -> None:
     """Pass on what a process prints; once this end is closed, the next line it prints ends it."""
-    for line in lines:
+    for line in helper.stderr or ():
         say(mark + line.rstrip(), shown=shown)
 
 

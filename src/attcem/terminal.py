@@ -16,7 +16,6 @@ def tell(*lines: object, file: TextIO | None = None) -> None:
 
 @contextmanager
 def interruptible(advice: str) -> Iterator[None]:
-    """Tell somebody who presses Ctrl-C how to go on."""
     try:
         yield
     except KeyboardInterrupt:

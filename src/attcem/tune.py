@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextlib
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attcem.config import Experiment
 from attcem.configfile import UsageError, as_arguments, parse_experiment
@@ -23,11 +22,11 @@ if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
     from optuna.trial import FrozenTrial
 
+Given = Sequence[Sequence[str]]  # an option that may be repeated: a key and its values, each time
 LOCK = ".turn.lock"  # one process at a time chooses: until a trial's folder is locked, it looks abandoned to others
 
 
-@dataclass(frozen=True)
-class Search:
+class Search(NamedTuple):
     """What is searched: a base as `[FILE] --key value …`, and the range or the choices of each dotted key."""
 
     base: Sequence[str]
@@ -42,13 +41,7 @@ class Search:
         return shlex.join(["attcem", "run", *self.base, *as_arguments(values)])
 
 
-def read_search(
-    base: Sequence[str],
-    ranges: Sequence[Sequence[str]],
-    log_ranges: Sequence[Sequence[str]],
-    choices: Sequence[Sequence[str]],
-    device: str | None = None,
-) -> Search:
+def read_search(base: list[str], ranges: Given, log_ranges: Given, choices: Given, device: str | None = None) -> Search:
     """The search of a command line; both ends of a range, and every choice, are checked as settings."""
     try:
         from optuna.distributions import CategoricalDistribution
@@ -110,11 +103,8 @@ def tune(search: Search, out: Path, trials: int, *, seed: int = 0) -> Study:
                 experiment = search.experiment(trial.params)
                 folder = out / run_folder(experiment)
                 stack.enter_context(working_in(folder))
-            values = (
-                f"{key}={value:.4g}" if isinstance(value, float) else f"{key}={value}"
-                for key, value in trial.params.items()
-            )
-            say(f"trial {trial.number}: {', '.join(values)}")
+            values = {key: f"{v:.4g}" if isinstance(v, float) else v for key, v in trial.params.items()}
+            say(f"trial {trial.number}: {', '.join(f'{key}={value}' for key, value in values.items())}")
             try:
                 found = validate(experiment, folder)
             except ValueError as error:  # settings that cannot be trained
@@ -150,7 +140,6 @@ def open_study(search: Search, out: Path, seed: int) -> Study:
 
 
 def requeue_abandoned(study: Study, search: Search, out: Path) -> None:
-    """Queue every trial again whose process has ended."""
     from optuna.trial import TrialState
 
     for trial in study.get_trials(states=[TrialState.RUNNING]):

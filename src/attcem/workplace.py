@@ -26,8 +26,7 @@ def working_in(folder: Path, *, wait: bool = False) -> Iterator[None]:
     if mine in _mine:
         yield
         return
-    advice = "wait for it, or stop it and add --resume"
-    with only_one(folder / LOCK, "a process is at work", advice, wait=wait):
+    with only_one(folder / LOCK, "a process is at work", "wait for it, or stop it and add --resume", wait=wait):
         _mine.add(mine)
         try:
             remove_leftovers(path for path in folder.rglob(".*.part") if LEFTOVER.fullmatch(path.name))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attcem import Guard, Noise, split
-from attcem.explain.draw import draw
+from attcem.explain import draw
 from attcem.explain.look import look
 from attcem.figures.style import styled
 

@@ -115,7 +115,6 @@ def _contrast(ours: Mapping[int, np.ndarray], theirs: Mapping[int, np.ndarray], 
 
 
 def _corrected(contrasts: Mapping[str, Contrast]) -> dict[str, Contrast]:
-    """Holm's correction of both kinds of p, over the contrasts that could be tested."""
     tested = {name: contrast for name, contrast in contrasts.items() if contrast.seeds}
     ps, wilcoxon_ps = (holm([getattr(each, kind) for each in tested.values()]) for kind in ("p", "wilcoxon_p"))
     return {
@@ -136,21 +135,17 @@ def _row(
     draws, seed = bootstrap
     table = np.stack(list(scores.values())) if scores else np.empty((0, 1))
     levels, along = table.mean(1), areas(curve, span, metric) if span else []
+    tested = contrast._asdict() | {"seeds": len(curve.lines)}  # all of its own, not only those it shares
     low, high = bootstrap_interval(table, draws=draws, seed=seed) if scores else (math.nan, math.nan)
     return Row(
         defence=curve.name,
         strengths=len(curve.settings),
-        seeds=len(curve.lines),
         spans=str(own) if (own := span_of(curve)).low <= own.high else "",
         mean=mean(levels),
         std=spread(levels),
         low=low,
         high=high,
-        difference=contrast.difference,
-        difference_low=contrast.low,
-        difference_high=contrast.high,
-        p=contrast.p,
-        wilcoxon_p=contrast.wilcoxon_p,
+        **tested,
         area=mean(along),
         area_std=spread(along),
         flagged=any(run.flags for runs in curve.lines.values() for run in runs),

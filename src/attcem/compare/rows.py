@@ -46,8 +46,8 @@ class Contrast(NamedTuple):
 
     seeds: int
     difference: float
-    low: float
-    high: float
+    difference_low: float
+    difference_high: float
     p: float
     wilcoxon_p: float
 
@@ -58,7 +58,7 @@ def verdict(scores: Mapping[int, np.ndarray], contrast: Contrast, attacker_likes
         return "outside its range"
     if not contrast.seeds:
         return "no seed in common with the reference"
-    if contrast.low <= 0 <= contrast.high or max(contrast.p, contrast.wilcoxon_p) >= ALPHA:
+    if contrast.difference_low <= 0 <= contrast.difference_high or max(contrast.p, contrast.wilcoxon_p) >= ALPHA:
         return "not significant"
     return "hides less" if (contrast.difference > 0) == attacker_likes_high else "hides more"
 

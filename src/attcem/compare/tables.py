@@ -21,7 +21,6 @@ HEADINGS = "defence", "strengths", "seeds", "accuracies", "{}", "difference", "9
 
 
 def opening(comparison: Comparison) -> list[str]:
-    """Flags first, then what is compared, where, and how to read it."""
     score, at = comparison.metric.upper(), f"{comparison.accuracy:.4f}"
     better = "lower" if METRICS[comparison.metric].higher_is_better else "higher"
     tests = sum(math.isfinite(row.p) for row in comparison.rows)

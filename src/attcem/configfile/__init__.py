@@ -11,20 +11,12 @@ from types import NoneType
 from typing import Any
 
 from attcem.config import Experiment
-from attcem.configfile.messages import MODE, Parser, UsageError, explain, usage_errors
+from attcem.configfile.messages import MODE, Parser, UsageError, usage_errors
 from attcem.links import as_chain
 from attcem.naming import look_up, nearest
 from attcem.reading import settings
 
-__all__ = [
-    "UsageError",
-    "as_arguments",
-    "experiment_parser",
-    "explain",
-    "parse_experiment",
-    "read_yaml",
-    "usage_errors",
-]
+__all__ = ["UsageError", "as_arguments", "experiment_parser", "parse_experiment", "read_yaml", "usage_errors"]
 
 
 @cache

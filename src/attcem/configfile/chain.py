@@ -63,9 +63,8 @@ def typed_chain(chain: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         if not owners:
             raise UsageError(explain_unowned(name, links))
         if len(owners) > 1:
-            raise UsageError(
-                f"defence.{name} belongs to more than one of {', '.join(owners)}: write defence.{owners[0]}.{name}"
-            )
+            every = ", ".join(owners)
+            raise UsageError(f"defence.{name} belongs to more than one of {every}: write defence.{owners[0]}.{name}")
         chosen[owners[0]][name] = value
     return [{link.kind: typed_options(link._replace(options=chosen[link.name]))} for link in links]
 

@@ -55,11 +55,6 @@ def _suggest(found: re.Match[str], options: Sequence[str]) -> str:
     return f"unknown option {name}: {nearest(name, known)}"
 
 
-def _choose(found: re.Match[str], options: Sequence[str]) -> str:
-    allowed = re.findall(r"'([^']*)'", found[2])
-    return f"{found[1]} cannot be {found[3]!r}: {nearest(found[3], allowed)}"
-
-
 MESSAGES: dict[str, Callable[[re.Match[str], Sequence[str]], str]] = {
     r"(unknown option '?\w+'?: [^?]*\?)": lambda found, _: found[1],
     r"unrecognized arguments: (--?[^\s=]+)": _suggest,
@@ -67,9 +62,11 @@ MESSAGES: dict[str, Callable[[re.Match[str], Sequence[str]], str]] = {
     r'key "defence": Does not validate.* Given value: (.*)': lambda found, _: (
         f"defence cannot be {found[1]}: give a list of links, as in [{{noise: {{sigma: 0.1}}}}]"
     ),
-    r'key "([\w.]+)": .*Literal\[(.+?)\]\. Got value: (\S+)': _choose,
+    r'key "([\w.]+)": .*Literal\[(.+?)\]\. Got value: (\S+)': lambda found, _: (
+        f"{found[1]} cannot be {found[3]!r}: " + nearest(found[3], re.findall(r"'([^']*)'", found[2]))
+    ),
     r"argument (\S+): invalid choice: '(.*?)' \(choose from (.+)\)": lambda found, _: (
-        f"unknown {found[1].lower()} {found[2]!r}: {nearest(found[2], re.split(r', ', found[3].replace(chr(39), '')))}"
+        f"unknown {found[1].lower()} {found[2]!r}: " + nearest(found[2], found[3].replace("'", "").split(", "))
     ),
     r"key \"([\w.]+)\": Expected an? <class '(\w+)'>\. Got value: (.*)": lambda found, _: (
         f"{found[1]} must be of type {found[2]}, not {found[3]!r}"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from attcem.defences import Defence, Guard
 from attcem.experiment import load_run
-from attcem.explain.look import look
+from attcem.explain.look import Scene, look
 from attcem.figures import style
 from attcem.files import write_atomically
 from attcem.models import Split
@@ -31,8 +31,6 @@ def explain(
     """
     folder = Path(folder)
     with style.styled():  # which says what to install where matplotlib is missing
-        from attcem.explain.draw import draw
-
         found = draw(look(*load_run(folder, model, guard, device=device), images), tsne=tsne)
     numbered = [dataclasses.replace(e, file=f"{place}-{e.file}") for place, e in enumerate(found, 1)]
     for explanation in numbered:
@@ -43,3 +41,18 @@ def explain(
         if picture.name not in {e.file for e in numbered}:
             picture.unlink()
     return numbered
+
+
+def draw(scene: Scene, *, tsne: bool) -> list[Explanation]:
+    """All pictures of a scene, in the order of the page; matplotlib is imported here and not before."""
+    from attcem.explain.attention import attention, crossing
+    from attcem.explain.gates import gates
+    from attcem.explain.latent import neighbours, pca
+    from attcem.explain.sheet import styled
+    from attcem.explain.slots import slots
+
+    with styled():
+        weighed = [attention(scene, sight, sight.weight) for sight in scene.sights if sight.weight is not None]
+        gated = [gates(scene, sight) for sight in scene.sights if sight.gates]
+        latent = [pca(scene), *([neighbours(scene)] if tsne else [])]
+        return [*crossing(scene), *weighed, *slots(scene), *gated, *latent]

@@ -45,7 +45,7 @@ def attention(scene: Scene, sight: Sight, weight: Float[np.ndarray, "m t"]) -> E
         + (positions if scene.grid(weight.shape[1]) else "")
         + sheet.of_how_many(shown, y, "those whose attention is most uneven")
     )
-    png = drawn(scene, sight, weight, {c: members[c] for c in shown}, half)
+    png = drawn(scene, sight, weight, {c: members[c] for c in shown})
     return Explanation(f"attention-{sight.link}.png", f"Attention of {sight.name}", caption, png)
 
 
@@ -58,9 +58,7 @@ def half_of(falling: Float[np.ndarray, " c"]) -> int:
     return int(np.searchsorted(np.cumsum(falling), falling.sum() / 2 * (1 - 1e-9)) + 1)
 
 
-def drawn(
-    scene: Scene, sight: Sight, weight: Float[np.ndarray, "m t"], members: dict[int, np.ndarray], half: dict[int, int]
-) -> bytes:
+def drawn(scene: Scene, sight: Sight, weight: Float[np.ndarray, "m t"], members: dict[int, np.ndarray]) -> bytes:
     most = STRIP + 28
     least = most + EACH * (THUMB + GAP) + 24
     names = [f"{sheet.short(scene.names[c])}\n{len(order)} images" for c, order in members.items()]
@@ -68,11 +66,11 @@ def drawn(
     for x, title in ((0, "all images, by weight"), (most, "weigh most"), (least, "weigh least")):
         axes.text(x, -14, title)
     colours: Any = {"cmap": sheet.MORE_OR_LESS, "vmin": -STRONGEST, "vmax": STRONGEST}
-    for row, (c, order) in enumerate(members.items()):
+    for row, order in enumerate(members.values()):
         top, shares = row * ROW, weight[order].mean(1)
         strip = axes.imshow(sheet.doublings(shares)[None], extent=(0, STRIP, top + 42, top + 12), **colours)
         axes.add_patch(Rectangle((0, top + 12), STRIP, 30, fill=False, edgecolor=sheet.RULE))
-        sheet.put_note(axes, 0, top + 53, f"half of the weight on {half[c]} of {len(order)}", ha="left")
+        sheet.put_note(axes, 0, top + 53, f"half of the weight on {half_of(shares)} of {len(order)}", ha="left")
         each = min(EACH, len(order) // 2)
         for x, places in ((most, range(each)), (least, range(len(order) - each, len(order)))):
             for column, place in enumerate(places):

@@ -60,7 +60,6 @@ class Scene:
 
 
 def look(model: Split, guard: Guard, data: Data, images: int) -> Scene:
-    """Encode some validation images and show them to every surrogate of the chain."""
     if images < 2:
         raise ValueError(f"images={images} is too few to compare: give 2 or more, as in --images 1000")
     drawn = torch.randperm(len(data.validation), generator=torch.Generator().manual_seed(0))[:images]

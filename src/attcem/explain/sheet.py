@@ -26,28 +26,12 @@ Cover = Float[np.ndarray, "a b 4"]
 MOST_ROWS = 12
 LETTERS = 24  # of the longest name that is written out
 
-STYLE: Any = {
-    "font.size": 9.75,
-    "axes.titlesize": 9.75,
-    "axes.titlelocation": "left",
-    "axes.edgecolor": RULE,
-    "axes.labelcolor": SOFT,
-    "axes.labelsize": SMALL,
-    "figure.constrained_layout.h_pad": 0.1,
-    "axes.facecolor": "none",
-    "figure.facecolor": "#fcfcfa",
-    "text.color": INK,
-    "xtick.color": SOFT,
-    "xtick.labelsize": SMALL,
-    "ytick.color": SOFT,
-    "ytick.labelsize": SMALL,
-    "legend.fontsize": 9,
-    "legend.title_fontsize": 9,
-    "image.aspect": "auto",
-    "savefig.dpi": 192,
-    "savefig.bbox": "tight",
-    "savefig.pad_inches": 0.15,
-}
+STYLE: Any = {"font.size": 9.75, "axes.titlesize": 9.75, "legend.fontsize": 9, "legend.title_fontsize": 9}
+STYLE |= dict.fromkeys(("axes.labelsize", "xtick.labelsize", "ytick.labelsize"), SMALL)
+STYLE |= dict.fromkeys(("axes.labelcolor", "xtick.color", "ytick.color"), SOFT)
+STYLE |= {"text.color": INK, "axes.edgecolor": RULE, "axes.facecolor": "none", "figure.facecolor": "#fcfcfa"}
+STYLE |= {"axes.titlelocation": "left", "image.aspect": "auto", "figure.constrained_layout.h_pad": 0.1}
+STYLE |= {"savefig.dpi": 192, "savefig.bbox": "tight", "savefig.pad_inches": 0.15}
 
 
 def styled() -> AbstractContextManager[None]:

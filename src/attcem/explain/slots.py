@@ -19,7 +19,6 @@ MOST_SLOTS = 12  # columns of example images
 
 
 def slots(scene: Scene) -> Iterator[Explanation]:
-    """Two pictures for each surrogate that shares images or positions out: how much, and which."""
     for sight in scene.sights:
         if sight.resp is not None:
             yield usage(scene, sight, sight.resp)

@@ -80,11 +80,10 @@ def notes(group: Group, suffix: str) -> list[str]:
         for one in group.drawn
         for setting in one.settings
     ]
-    flagged = sum(bool(run.flags) for run in group.runs)
     lines = [f"shown{suffix}, at the accuracy nearest to {group.accuracy:.4f}: {'; '.join(shown)}"]
     if len(group.drawn) > MOST:
         crowded = ", ".join(name for name, drawing in FIGURES.items() if drawing.crowded)
         lines.append(f"only the first {MOST} of {len(group.drawn)} fit into {crowded}: name fewer folders")
-    if flagged:
+    if flagged := sum(bool(run.flags) for run in group.runs):
         lines.append(f"flagged{suffix}: {flagged} of {len(group.runs)} runs, see attcem report")
     return lines

@@ -35,10 +35,7 @@ class Group(NamedTuple):
     drawn: list[Drawn]  # no defence, then every defence at the strength whose accuracy comes nearest to `accuracy`
     accuracy: float
     """Where defences are compared with one another: the highest that all of them reach, or the one asked for."""
-
-    @property
-    def mean_image(self) -> float:
-        return mean([run.baselines["mean_image"].mse for run in self.runs if "mean_image" in run.baselines])
+    mean_image: float
 
 
 def groups_of(results: Sequence[Result], at_accuracy: float | None = None) -> list[Group]:
@@ -49,6 +46,7 @@ def groups_of(results: Sequence[Result], at_accuracy: float | None = None) -> li
 
 def _group(settings: Sequence[Setting], at_accuracy: float | None) -> Group:
     runs = [run for setting in settings for run in setting.runs]
+    mean_image = mean([run.baselines["mean_image"].mse for run in runs if "mean_image" in run.baselines])
     bare = [Drawn(setting.name, (setting,), UNDEFENDED) for setting in settings if setting.undefended]
     curves = curves_of(runs)
     accuracy = min((max(s.accuracy for s in curve.settings) for curve in curves), default=0.0)
@@ -58,4 +56,4 @@ def _group(settings: Sequence[Setting], at_accuracy: float | None) -> Group:
         nearest = min(curve.settings, key=lambda setting: abs(setting.accuracy - accuracy))
         defences.append(Drawn(curve.name, curve.settings, look(number)))
         drawn.append(Drawn(curve.name_at(nearest), (nearest,), look(number)))
-    return Group((*settings[0].place, settings[0].suite), runs, bare, defences, drawn, accuracy)
+    return Group((*settings[0].place, settings[0].suite), runs, bare, defences, drawn, accuracy, mean_image)

@@ -17,33 +17,15 @@ LETTER = 0.056  # width of one letter of a legend in inches, about
 HANDLE = 8  # what a line of a legend needs beside its name, in letters
 LONGEST = 44  # letters of the longest name that a legend shows
 
-STYLE: Any = {
-    "font.family": "DejaVu Sans",
-    "font.size": 7,
-    "axes.titlesize": 7,
-    "axes.labelsize": 7,
-    "legend.fontsize": 6.5,
-    "xtick.labelsize": 6.5,
-    "ytick.labelsize": 6.5,
-    "axes.linewidth": 0.6,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "lines.linewidth": 1.0,
-    "lines.markersize": 4,
-    "errorbar.capsize": 1.5,
-    "legend.frameon": False,
-    "pdf.fonttype": 42,
-    "savefig.dpi": 300,
-    "text.parse_math": False,  # a name may hold a dollar sign
-    "axes.formatter.use_mathtext": False,
-    "axes.formatter.useoffset": False,
-}
-METADATA: dict[str, dict[str, Any]] = {
-    "png": {"Software": None},
-    "pdf": {"Creator": None, "Producer": None, "CreationDate": None},
-}
+STYLE: Any = {"font.family": "DejaVu Sans", "pdf.fonttype": 42, "savefig.dpi": 300}
+STYLE |= dict.fromkeys(("font.size", "axes.titlesize", "axes.labelsize"), 7)
+STYLE |= dict.fromkeys(("legend.fontsize", "xtick.labelsize", "ytick.labelsize"), 6.5)
+STYLE |= dict.fromkeys(("axes.linewidth", "xtick.major.width", "ytick.major.width"), 0.6)
+STYLE |= {"lines.linewidth": 1.0, "lines.markersize": 4, "errorbar.capsize": 1.5}
+STYLE |= dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False)
+STYLE |= dict.fromkeys(("axes.formatter.use_mathtext", "axes.formatter.useoffset"), False)
+STYLE |= {"text.parse_math": False}  # a name may hold a dollar sign
+METADATA: Any = {"png": {"Software": None}, "pdf": {"Creator": None, "Producer": None, "CreationDate": None}}
 """Format → what is not written into the file, so that the same runs give the same bytes."""
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")

@@ -55,8 +55,7 @@ def training(group: Group) -> Figure | None:
         for one in drawn:
             epochs, values = measured(one.runs, panel)
             if epochs:
-                few = max(1, len(epochs) // 6)
-                plot.plot(epochs, values.mean(0), markersize=3, markevery=few, **one.look.line)
+                plot.plot(epochs, values.mean(0), markersize=3, markevery=max(1, len(epochs) // 6), **one.look.line)
             if epochs and len(values) > 1:
                 plot.fill_between(epochs, values.min(0), values.max(0), color=one.look.color, alpha=0.2, linewidth=0)
         plot.set(xlabel="epoch", ylabel=panel.title, yscale="log" if panel.log else "linear")

@@ -3,7 +3,7 @@
 import html
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from attcem.runs import Setting
 from attcem.runs.numbers import is_number, map_numbers
@@ -13,8 +13,7 @@ COLOURS = 8
 SYMBOLS = ("circle", "diamond", "triangle-up", "pentagon", "star", "hexagon", "triangle-down", "hourglass")
 
 
-@dataclass(frozen=True)
-class Grid:
+class Grid(NamedTuple):
     """The numbers behind a chart, ready to print."""
 
     heading: Sequence[str]
@@ -30,8 +29,7 @@ class Drawing:
     layout: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Chart:
+class Chart(NamedTuple):
     """A figure: one drawing, or several by name of which a reader picks one."""
 
     title: str
@@ -42,7 +40,7 @@ class Chart:
 
     def data(self) -> dict[str, Any]:
         """What the page's script draws: numbers with five digits, null for what is not finite."""
-        drawings = {name: {"traces": drawn.traces, "layout": drawn.layout} for name, drawn in self.drawings.items()}
+        drawings = {name: vars(drawing) for name, drawing in self.drawings.items()}
         return map_numbers(drawings, lambda value: float(f"{value:.5g}") if is_number(value) else None)
 
 
@@ -57,7 +55,6 @@ def colour(place: int | None) -> str:
 
 
 def coloured(settings: Sequence[Setting]) -> list[tuple[Setting, int | None]]:
-    """Every setting with the place of its colour; no defence has none."""
     defended = [setting for setting in settings if not setting.undefended]
     return [(s, None if s.undefended else defended.index(s)) for s in settings]
 
@@ -70,7 +67,6 @@ def points(name: str, xs: Sequence[Any], ys: Sequence[Any], place: int | None, *
 
 
 def curve(name: str, xs: Iterable[Any], ys: Iterable[Any], place: int | None, **more: Any) -> Trace:
-    """A line through the points that were measured."""
     pairs = [(x, y) for x, y in zip(xs, ys, strict=True) if is_number(y)]
     look = {"mode": "lines+markers" if len(pairs) <= 12 else "lines", "line": {"color": colour(place), "width": 2}}
     return points(name, [x for x, _ in pairs], [y for _, y in pairs], place, marker={"size": 7}, **(look | more))

@@ -67,8 +67,7 @@ class Gallery(NamedTuple):
 
 def data_address(picture: np.ndarray) -> str:
     """A picture (h w, h w 1 or h w 3, uint8) as a PNG inside an address."""
-    flat = picture[..., 0] if picture.ndim == 3 and picture.shape[-1] == 1 else picture
-    image = Image.fromarray(np.ascontiguousarray(flat))
+    image = Image.fromarray(np.ascontiguousarray(picture[..., 0] if picture.shape[2:] == (1,) else picture))
     if image.width > LARGEST:
         image = image.resize((LARGEST, round(image.height * LARGEST / image.width)), Image.Resampling.LANCZOS)
     file = io.BytesIO()
@@ -126,11 +125,10 @@ def _row(number: int, why: str, members: Sequence[Shown]) -> Row:
     first = members[0].run
     label = labelled(first).get(number, MISSING)
     what = f"picture {number + 1}, {label}"
-    rebuilt = ((each, *each.best[number]) for each in members)
-    cells = [
-        _picture(each.run, attack, number, picture, f"{each.setting.name}, rebuilt by {attack}: {what}")
-        for each, attack, picture in rebuilt
-    ]
+    cells = []
+    for setting, run, best in members:
+        attack, picture = best[number]
+        cells.append(_picture(run, attack, number, picture, f"{setting.name}, rebuilt by {attack}: {what}"))
     if "mean_image" in first.gallery:
         average = first.gallery["mean_image"][0]
         cells.append(_picture(first, "mean_image", number, average, f"{BASELINES['mean_image']}: {what}"))
@@ -141,9 +139,8 @@ def _row(number: int, why: str, members: Sequence[Shown]) -> Row:
 def _picture(run: Result, name: str, number: int, picture: np.ndarray, alt: str) -> Picture:
     found = (run.per_image.get(f"{name}/{metric}", np.empty(0)) for metric in ("mse", "ssim"))
     mse, ssim = (float(values[number]) if number < len(values) else math.nan for values in found)
-    return Picture(
-        data_address(picture), alt, "" if math.isnan(mse) else small(mse), "" if math.isnan(ssim) else ratio(ssim), mse
-    )
+    shown = "" if math.isnan(mse) else small(mse), "" if math.isnan(ssim) else ratio(ssim)
+    return Picture(data_address(picture), alt, *shown, mse)
 
 
 def strips(run: Result) -> list[tuple[str, list[Picture]]]:

@@ -36,7 +36,7 @@ def views(settings: Sequence[Setting]) -> list[Inside]:
     for setting in settings:
         for run in setting.runs:
             charts = histograms(run) if run is setting.runs[0] else []
-            figures = [figure(explanation) for explanation in run.explanations]
+            figures = list(map(figure, run.explanations))
             size = sum(len(address) for _, address, _, _ in figures)
             fits = size <= room
             room -= size if fits else 0

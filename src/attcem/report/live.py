@@ -35,9 +35,8 @@ class Server(ThreadingHTTPServer):
             why = {errno.EADDRINUSE: "is in use", errno.EACCES: "is not open to you"}.get(error.errno or 0)
             if why is None:
                 raise
-            raise ValueError(
-                f"port {port} {why}: choose another with --port, or --port 0 for any that is free"
-            ) from None
+            advice = "choose another with --port, or --port 0 for any that is free"
+            raise ValueError(f"port {port} {why}: {advice}") from None
 
     @property
     def url(self) -> str:

@@ -34,10 +34,8 @@ def write_report(results: Sequence[Result], path: str | Path, comparisons: Seque
 
 def render(results: Sequence[Result], comparisons: Sequence[Table] = ()) -> str:
     """The page as text; the runs of a comparison's lines are places in `results`."""
-    templates = FileSystemLoader(HERE / "templates")
-    house = Environment(
-        loader=templates, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
+    house = Environment(loader=FileSystemLoader(HERE / "templates"), autoescape=True, undefined=StrictUndefined)
+    house.trim_blocks = house.lstrip_blocks = True
     drawn: list[Chart] = []
 
     def placed(chart: Chart) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 from attcem.report.charts import Grid
 from attcem.runs import Setting
 from attcem.runs.numbers import MISSING, Show, count, decibel, is_number, mean, percent, ratio, small
-from attcem.runs.twins import most_alike
+from attcem.runs.settings import most_alike
 
 
 def tables(settings: Sequence[Setting]) -> dict[str, Grid | None]:
@@ -64,7 +64,6 @@ COSTS: Mapping[str, tuple[str, Show]] = {
 
 
 def cost_table(settings: Sequence[Setting]) -> Grid | None:
-    """What each setting takes, and its step time against the undefended run's on the same machine."""
     bare = [setting for setting in settings if setting.undefended]
     shown = {name: words for name, words in COSTS.items() if any(name in s.runs[0].cost for s in settings)}
     lines = []

@@ -22,9 +22,8 @@ def closest(run: Result) -> dict[int, tuple[str, np.ndarray]]:
         tried = {name: values for name, values in tried.items() if name in run.gallery}
     if not tried:
         return {}
-    names, scores = list(tried), np.stack(list(tried.values()))
+    names, scores, found = list(tried), np.stack(list(tried.values())), {}
     scores = np.where(np.isfinite(scores), scores, np.inf)
-    found = {}
     for at, number in enumerate(places_of(run)):
         if number < scores.shape[1] and np.isfinite(scores[:, number]).any():
             name = names[int(scores[:, number].argmin())]
@@ -59,7 +58,6 @@ def choose(numbers: Iterable[int], labels: Mapping[int, str], judges: Sequence[R
 
 
 def _ends(order: list[int], each: int) -> dict[int, str]:
-    """So many images from either end and from the middle, with why."""
     middle = max(0, (len(order) - each) // 2)
     parts = {"leaks least": order[-each:], "median": order[middle : middle + each], "leaks most": order[:each]}
     return {number: why for why, numbers in parts.items() for number in numbers}

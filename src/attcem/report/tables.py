@@ -51,7 +51,6 @@ class Row(NamedTuple):
 
 
 def run_table(settings: Sequence[Setting], anchors: Mapping[int, str] | None = None) -> list[list[Row]]:
-    """One block per data set and backbone: its runs, means over seeds, and baselines."""
     blocks = []
     for place, members in places(settings).items():
         rows: list[Row] = []

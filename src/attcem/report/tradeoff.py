@@ -15,10 +15,11 @@ WIDTH, HEIGHT = 500.0, 340.0  # pixels that a chart has for its points, about
 LETTER, LINE, AWAY = 6.6, 14.0, 9.0
 PLACES = ("middle right", "top center", "bottom center", "middle left", "top right", "bottom right", "top left")
 Box = tuple[float, float, float, float]  # left, low, right, high
+Range = Sequence[float]  # of an axis: from, to
+Labels = Mapping[str, str | None]  # setting → where its name can stand
 
 
 def tradeoff(settings: Sequence[Setting]) -> Chart | None:
-    """Accuracy against the worst case of every setting of one place; nothing where nothing was measured."""
     drawings = {leak.title: drawn for leak in SHOWN if (drawn := _drawing(leak, settings)).traces}
     if not drawings:
         return None
@@ -59,15 +60,12 @@ def _leaks(leak: Column, setting: Setting) -> list[float]:
 
 
 def _with_margin(values: Sequence[float]) -> list[float]:
-    """A span with some air; what is zero stays at the edge."""
     low, high = min(values), max(values)
     air = 0.12 * (high - low) or 0.05
     return [low - air if low > 0 else low, high + air]
 
 
-def _family(
-    leak: Column, members: Sequence[Setting], place: int | None, labels: Mapping[str, str | None]
-) -> list[Trace]:
+def _family(leak: Column, members: Sequence[Setting], place: int | None, labels: Labels) -> list[Trace]:
     """The settings of one family, joined from strong to weak where there are several, and the seeds they rest on."""
     if not members:
         return []
@@ -117,10 +115,7 @@ def _table(settings: Sequence[Setting]) -> Grid:
 
 
 def free_places(
-    points: Sequence[tuple[float, float, str]],
-    x_range: Sequence[float],
-    y_range: Sequence[float],
-    line_labels: Mapping[str, float],
+    points: Sequence[tuple[float, float, str]], x_range: Range, y_range: Range, line_labels: Mapping[str, float]
 ) -> list[str | None]:
     """For each (x, y, name) where its name can stand without touching another point or name; None where nowhere.
 
@@ -134,9 +129,8 @@ def free_places(
 
     at = [on_page(x, y) for x, y, _ in points]
     taken: list[Box] = [(x - 7, y - 7, x + 7, y + 7) for x, y in at]
-    for label, x in line_labels.items():
-        line, _ = on_page(x, 0.0)
-        taken.append((line - LINE - 2, 0.0, line, LETTER * len(label)))
+    lines = {label: on_page(x, 0.0)[0] for label, x in line_labels.items()}
+    taken += [(line - LINE - 2, 0.0, line, LETTER * len(label)) for label, line in lines.items()]
     found: list[str | None] = []
     for (x, y), (_, _, name) in zip(at, points, strict=True):
         boxes = {place: _box(place, x, y, LETTER * len(name)) for place in PLACES}

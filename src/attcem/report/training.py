@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from attcem.report.charts import Chart, Drawing, Grid, Trace, axis, colour, coloured, curve
 from attcem.runs import Setting
@@ -44,8 +44,7 @@ MEASURES = (
 NAMES = {"val_loss": "validation", "val_accuracy": "validation", "loss": "train", "accuracy": "train"}
 
 
-@dataclass(frozen=True)
-class Training:
+class Training(NamedTuple):
     """The charts, and the names of the runs that a reader can pick, the first of which is shown."""
 
     picks: list[str]

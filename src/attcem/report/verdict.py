@@ -8,8 +8,7 @@ from attcem.runs import Setting
 from attcem.runs.config import differences
 from attcem.runs.names import UNDEFENDED, short
 from attcem.runs.numbers import SPACE, is_number, percent, ratio, share, small
-from attcem.runs.settings import Place, places
-from attcem.runs.twins import most_alike
+from attcem.runs.settings import Place, most_alike, places
 from attcem.types import Result
 
 POINTS_LOST = 0.10  # a defence that costs more accuracy than this has bought its privacy with the task
@@ -53,15 +52,13 @@ class Verdict(NamedTuple):
 
 
 def flag_line(results: Sequence[Result]) -> str:
-    flagged = [run for run in results if run.flags]
-    if not flagged:
-        return ""
-    total = sum(len(run.flags) for run in flagged)
-    return (
-        f"This audit is flagged: {total} flag{'s' * (total > 1)} in {len(flagged)} of {len(results)} "
-        f"run{'s' * (len(results) > 1)}. "
+    flags = [len(run.flags) for run in results if run.flags]
+    total, runs = sum(flags), len(results)
+    text = (
+        f"This audit is flagged: {total} flag{'s' * (total > 1)} in {len(flags)} of {runs} run{'s' * (runs > 1)}. "
         "A flagged attack may be weaker than it should be, so a defence may look better than it is."
     )
+    return text if flags else ""
 
 
 def verdicts(settings: Sequence[Setting]) -> list[Verdict]:

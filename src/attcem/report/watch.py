@@ -57,8 +57,7 @@ class Watch:
             if not (run / RESULT).exists():
                 self.read.pop(run, None)
                 return f"{run}: {how_far(run)}"
-            files = [run / RESULT, run / "explain" / "entries.json"]
-            stats = [file.stat() for file in files if file.exists()]
+            stats = [f.stat() for f in (run / RESULT, run / "explain" / "entries.json") if f.exists()]
             stamp = tuple(number for stat in stats for number in (stat.st_mtime_ns, stat.st_size, stat.st_ino))
             if run not in self.read or self.read[run][0] != stamp:
                 self.read.pop(run, None)

@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from attcem.runs.curves import Curve, curves_of
-from attcem.runs.settings import Setting, settings_of
-from attcem.runs.twins import find_twins, with_twins
+from attcem.runs.settings import Setting, find_twins, settings_of, with_twins
 from attcem.types import Result
 
 __all__ = ["Curve", "Runs", "Setting", "curves_of", "find_twins", "read_runs", "settings_of", "with_twins"]

@@ -8,8 +8,7 @@ from functools import cached_property
 
 from attcem.runs.config import differences, differing, grouped, links, numbers, strengths, words
 from attcem.runs.names import name_chain, name_run, show_value, with_symbol
-from attcem.runs.settings import Setting, settings_of
-from attcem.runs.twins import find_twins
+from attcem.runs.settings import Setting, find_twins, settings_of
 from attcem.types import Result
 
 
@@ -42,7 +41,6 @@ class Curve:
         return found
 
     def name_at(self, setting: Setting) -> str:
-        """Its name at one strength."""
         own = numbers(setting.runs[0])
         return " ".join([self.name, *(with_symbol(key, own[key]) for key in _varying(self.settings) if key in own)])
 

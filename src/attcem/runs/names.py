@@ -44,5 +44,4 @@ def name_chain(run: Result, shown: Collection[str]) -> str:
 
 
 def name_run(run: Result) -> str:
-    """One run in full, for an error message."""
     return f"{name_chain(run, {*numbers(run), *words(run)})}, seed {run.seed}"

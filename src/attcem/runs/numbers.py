@@ -17,7 +17,6 @@ def is_number(value: object) -> TypeGuard[float]:
 
 
 def _shown_as(form: Callable[[float], str]) -> Show:
-    """A format that answers a dash to what is missing or not finite."""
     return lambda value: form(float(value)) if is_number(value) else MISSING
 
 

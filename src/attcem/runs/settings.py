@@ -1,17 +1,21 @@
-"""Settings: runs that differ only in their seed, with a name a reader understands."""
+"""Settings: runs that differ only in their seed, with a name a reader understands; and a run's undefended twin."""
 
+import json
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from attcem.runs.config import differing, grouped, links, options, strengths, surroundings
+from attcem.runs.config import differences, differing, grouped, links, options, strengths, surroundings
 from attcem.runs.leak import recovered_share
 from attcem.runs.names import name_setting, show_value
 from attcem.runs.numbers import mean
 from attcem.types import Result
 
 Place = tuple[str, str]
+BROKEN_FROM = 18.0
+"""PSNR in dB that the attacks must reach on the undefended twin: below it they could not break anything."""
 
 
 @dataclass(frozen=True)
@@ -66,16 +70,13 @@ class Setting:
         return mean([recovered_share(run.worst, run) for run in self.runs])
 
     def baseline(self, name: str) -> float:
-        """MSE of a baseline."""
         return mean([run.baselines[name].mse for run in self.runs if name in run.baselines])
 
     def label(self, run: Result) -> str:
-        """The name of one of the runs."""
         return f"{self.name}, seed {run.seed}" if len(self.runs) > 1 else self.name
 
 
 def places(settings: Iterable[Setting]) -> dict[Place, list[Setting]]:
-    """Data set and backbone → its settings, in order of appearance."""
     return {members[0].place: members for members in grouped(settings, lambda setting: setting.place)}
 
 
@@ -100,3 +101,26 @@ def _unlike_namesakes(setting: Setting, settings: Iterable[Setting]) -> Setting:
     namesakes = [s.surroundings for s in settings if (s.name, s.place) == (setting.name, setting.place)]
     listed = ", ".join(f"{key}={show_value(key, ours[key])}" for key in differing(ours, namesakes))
     return replace(setting, name=f"{setting.name} ({listed})") if listed else setting
+
+
+def find_twins(runs: Sequence[Result]) -> list[Result | None]:
+    """For each run the first among them that differs in nothing but having no defence; an undefended one has none."""
+    rest = [json.dumps([surroundings(run), run.seed], sort_keys=True, default=str) for run in runs]
+    bare = dict(reversed([(key, run) for key, run in zip(rest, runs, strict=True) if not links(run)]))
+    return [bare.get(key) if links(run) else None for key, run in zip(rest, runs, strict=True)]
+
+
+def most_alike(setting: Setting, undefended: Sequence[Setting]) -> Setting | None:
+    """The undefended setting that differs from this one in the fewest settings; none where there is none."""
+    return min(undefended, key=lambda bare: len(differences(setting.surroundings, bare.surroundings)), default=None)
+
+
+def with_twins(runs: Sequence[Result]) -> list[Result]:
+    """The runs, with a flag where the same suite could not break the same network without the defence: its twin."""
+    flagged = []
+    for run, twin in zip(runs, find_twins(runs), strict=True):
+        reached = float(twin.worst.psnr) if twin else math.inf
+        weak = f"on the undefended twin the attacks reach {reached:.1f} dB, below {BROKEN_FROM:g}: too weak to judge by"
+        flags = list(dict.fromkeys([*run.flags, weak]))
+        flagged.append(replace(run, flags=flags) if reached < BROKEN_FROM else run)
+    return flagged

@@ -34,12 +34,8 @@ class Cluster:
         threads = max(1, processors // self.slots)
         variables = dict.fromkeys(THREADS, str(threads))
         variables |= {name: os.environ[name] for name in ("ATTCEM_DATA",) if name in os.environ}
-        self.task = ray.remote(perform).options(
-            num_cpus=threads,
-            num_gpus=min(1.0, have.get("GPU", 0) / self.slots),
-            max_retries=0,
-            runtime_env={"env_vars": variables},
-        )
+        share = {"num_cpus": threads, "num_gpus": min(1.0, have.get("GPU", 0) / self.slots)}
+        self.task = ray.remote(perform).options(**share, max_retries=0, runtime_env={"env_vars": variables})
         self.busy: dict[Any, Job] = {}
 
     def start(self, job: Job) -> None:

@@ -3,7 +3,6 @@
 from collections import Counter, deque
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
 
 from attcem.locks import only_one
 from attcem.sweep.cluster import Cluster
@@ -16,27 +15,12 @@ from attcem.types.result import OtherSchema, Result
 
 LOCK = ".sweep.lock"
 DAMAGED = "result.json.damaged"
+Engine = Local | Cluster
+"""Where runs happen: at most `slots` are under way; `wait` returns what has ended, after at most so many seconds."""
 ATTEMPTS = 3  # how often a run is started before a dying process counts as a failure
 
 
-class Engine(Protocol):
-    """Where runs happen."""
-
-    slots: int
-
-    def start(self, job: Job) -> None:
-        """Begin a job; never called with more than `slots` under way."""
-
-    def wait(self, seconds: float) -> list[tuple[Job, Outcome]]:
-        """Jobs that have ended, after at most so many seconds."""
-
-    def close(self) -> None:
-        """Stop everything that is under way."""
-
-
-def do_sweep(
-    runs: Sequence[Run], out: Path, *, engine: str, jobs: int | None, address: str | None, resume: bool
-) -> None:
+def do_sweep(runs: list[Run], out: Path, *, engine: str, jobs: int | None, address: str | None, resume: bool) -> None:
     with only_one(out / LOCK, "a sweep is at work", "wait for it, or choose another --out"):
         begun = [run.name for run in runs if (out / run.name).exists()]
         if begun and not resume:

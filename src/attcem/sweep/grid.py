@@ -2,9 +2,9 @@
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from attcem.config import Experiment
 from attcem.configfile import UsageError, as_arguments, parse_experiment, read_yaml
@@ -16,8 +16,7 @@ from attcem.parts import make_guard
 KEYS = ("base", "runs", "grid", "seeds")
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(NamedTuple):
     """One run of a sweep: its folder's name, its settings, and what tells it from the others in words."""
 
     name: str

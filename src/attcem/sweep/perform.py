@@ -9,10 +9,9 @@ import sys
 import time
 import traceback
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 from attcem.config import Experiment
 from attcem.workplace import working_in
@@ -21,8 +20,7 @@ LOG = "log.txt"
 RUN = "attcem.experiment:run"
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(NamedTuple):
     """What a worker is asked to do; `call` names a function that is called as `attcem.experiment.run` is."""
 
     name: str
@@ -31,8 +29,7 @@ class Job:
     call: str = RUN
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """The figures of a job, or the cause of its failure; `died` if the worker ended without an answer."""
 
     accuracy: float = math.nan

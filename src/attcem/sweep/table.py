@@ -4,6 +4,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 
 from rich.console import Group
 from rich.live import Live
@@ -16,7 +17,6 @@ from attcem.sweep.grid import Run
 from attcem.sweep.perform import LOG, Outcome
 
 NEAR = 0.05  # how much accuracy the best run may lack against the most accurate one
-
 REACHED = re.compile(r"^(epoch \d+/\d+|attack \d+ of \d+: \w+)", re.MULTILINE)
 
 
@@ -65,8 +65,7 @@ class Table:
         parts = [f"{len(self.outcomes) - failed} of {self.total} done", f"{len(self.running)} running"]
         parts += [f"{failed} failed"] if failed else []
         if left and self.spent:
-            mean = sum(self.spent) / len(self.spent)
-            parts.append(f"about {clock(mean * left / min(left, self.slots))} left")
+            parts.append(f"about {clock(fmean(self.spent) * left / min(left, self.slots))} left")
         return ", ".join(parts)
 
     def best(self) -> tuple[str, Outcome] | None:
@@ -76,8 +75,7 @@ class Table:
         return max(near, key=lambda named: named[1].mse, default=None)
 
     def best_line(self) -> str:
-        best = self.best()
-        if best is None:
+        if (best := self.best()) is None:
             return ""
         name, outcome = best
         found = f"{name} ({self.labels[name]}), {figures(outcome.accuracy, outcome.mse)}"
