@@ -36,9 +36,7 @@ FIGURES = {
     "classes": Drawing(classes, "no run recorded the leak per class", crowded=True),
     "repeats": Drawing(repeats, "no run was attacked on several sends: audit with --suite standard", crowded=True),
     "pairs": Drawing(pairs, "no run was attacked with few public images: audit with --suite standard", crowded=True),
-    "bounds": Drawing(
-        floors, "no bounds: they need Gaussian noise and the suite quick, patient, standard or full"
-    ),
+    "bounds": Drawing(floors, "no bounds: they need Gaussian noise and the suite quick, patient, standard or full"),
 }
 
 

@@ -24,9 +24,9 @@ def masked_softmax(
 class GatedScores(nn.Module):
     """scores = W[ tanh(Vx) ⊙ sigmoid(Ux) ]: how much each input asks for, `outputs` times over."""
 
-    def __init__(self, width: int, outputs: int) -> None:
+    def __init__(self, width: int, outputs: int, hidden: int | None = None) -> None:
         super().__init__()
-        hidden = min(512, max(64, width // 4))
+        hidden = hidden or min(512, max(64, width // 4))
         self.V = nn.Linear(width, hidden, bias=False)
         self.U = nn.Linear(width, hidden, bias=False)
         self.w = nn.Linear(hidden, outputs, bias=False)
