@@ -42,7 +42,7 @@ def run(options: Namespace) -> None:
         out = out or (named if named.is_dir() else None)
         file = named / "config.yaml" if named.is_dir() else find_file(arguments[0], yaml_paths(), preset_paths())
         arguments = [str(file), *arguments[1:]]
-    elif not any(argument.startswith(("--model", "--defence")) for argument in arguments):
+    elif not any(argument.startswith(("--config", "--model", "--defence")) for argument in arguments):
         arguments = [str(preset_paths()["recommended"]), *arguments]
     experiment = parse_experiment(arguments).on(options.device)
     from attcem.experiment import run, run_folder
