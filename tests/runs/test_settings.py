@@ -1,10 +1,13 @@
+import numpy as np
 import pytest
 
+from attcem.compare.comparable import check_comparable
 from attcem.report.training import training
 from attcem.runs import curves_of, settings_of
 from attcem.runs.config import numbers
 from attcem.runs.leak import recovered_share
 from attcem.runs.names import name_run
+from attcem.runs.settings import find_twins
 from tests.report.made import make_result
 
 
@@ -25,6 +28,28 @@ def test_defences_have_readable_names(defence, name):
     run.config["defence"] = defence
     (setting,) = settings_of([run])
     assert setting.name == name
+
+
+def test_what_crosses_is_named_like_a_link_and_compared_with_a_map():
+    model = {"backbone": "vgg11_bn", "cut": 4}
+    pool, noise, bare = (
+        make_result(model=model | {"crossing": {form: options}}, defence=defence)
+        for form, options, defence in (
+            ("pool", {"size": 2, "channels": 128, "condense": 64}, {"noise": {"sigma": 0.1}}),
+            ("map", {"channels": 8}, {"noise": {"sigma": 0.1}}),
+            ("map", {"channels": 8}, {}),
+        )
+    )
+    settings = settings_of([pool, noise, bare])
+    assert [s.name for s in settings] == ["no defence", "pool crossing condense=64 + noise σ=0.1", "noise σ=0.1"]
+    assert len({s.family for s in settings}) == 3 and [s.undefended for s in settings] == [True, False, False]
+    assert find_twins([pool, noise, bare]) == [bare, bare, None]
+    coarser = make_result(model=model | {"crossing": {"map": {"channels": 4}}}, defence={"noise": {"sigma": 0.1}})
+    for run in (pool, noise, bare, coarser):
+        run.per_image["worst/mse"] = np.full(4, 0.01)
+    check_comparable([pool, noise, bare, pool, coarser], "mse")
+    with pytest.raises(ValueError, match=r"model\.crossing\.map\.channels: 8 and 4"):
+        check_comparable([noise, coarser], "mse")
 
 
 def test_a_config_without_anything_still_has_a_place():

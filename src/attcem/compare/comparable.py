@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from attcem.runs.config import differences, flattened, surroundings
+from attcem.runs.config import beside_maps, crossing, differences, flattened, surroundings
 from attcem.runs.names import name_run, show_value
 from attcem.types import Result
 
@@ -29,6 +29,8 @@ def check_comparable(runs: Sequence[Result], metric: str) -> None:
             has = f"no per-image scores {key!r}" if scores is None else f"scores {key!r} that are not finite"
             raise ValueError(f"{name_run(run)} has {has}: audit it again, `attcem audit RUN`")
         asked = question(first), question(run)
+        if crossing(first) or crossing(run):
+            asked = beside_maps(asked[0]), beside_maps(asked[1])
         unlike = list_differences(*asked) or _other_pictures(first, run, key)
         if unlike:
             one, two = name_run(first), name_run(run)

@@ -13,11 +13,18 @@ T = TypeVar("T")
 MACHINE = {"data.root", "train.device", "train.tensorboard"}  # settings that say where a run happens, not what it finds
 
 
+def crossing(run: Result) -> dict[str, dict[str, Any]]:
+    """What crosses the cut, read like a link of the defence: it hides, too. A map keeps the layout and is none."""
+    written = (run.config.get("model") or {}).get("crossing") or {}
+    return {f"{form} crossing": chosen or {} for form, chosen in written.items() if form != "map"}
+
+
 def links(run: Result) -> dict[str, dict[str, Any]]:
     """Name of a link → its options that are set; empty for no defence."""
+    chain = crossing(run) | {link.name: link.options for link in read_links(run.config.get("defence"))}
     return {
-        link.name: {key: value for key, value in flattened(link.options).items() if value not in (None, {})}
-        for link in read_links(run.config.get("defence"))
+        link: {key: value for key, value in flattened(own).items() if value not in (None, {})}
+        for link, own in chain.items()
     }
 
 
@@ -35,23 +42,32 @@ def words(run: Result) -> dict[str, Any]:
 
 
 def strengths(run: Result) -> set[str]:
-    """The option of each link that sets how hard it protects: as recorded, else `lam`, else its first number."""
+    """The option of each link that sets how hard it protects: as recorded, `lam`, `condense`, or its first number."""
     found = set()
     for link, own in links(run).items():
         first = next((key for key, value in own.items() if is_number(value)), None)
-        known = (key for key in (run.strengths.get(link), "lam", first) if key in own)
+        known = (key for key in (run.strengths.get(link), "lam", "condense", first) if key in own)
         found |= {f"{link}.{key}" for key in list(known)[:1]}
     return found
 
 
 def surroundings(run: Result) -> dict[str, Any]:
-    """All but defence, seed and name, with the suite's version for its name, and the threat model.
+    """All but defence, crossing, seed and name, with the suite's version for its name, and the threat model.
 
     What is off counts as not set, as in results from before the setting existed.
     """
     config = {key: value for key, value in run.config.items() if key not in {"defence", "seed", "name"}}
     asked = ({"audit.suite": run.suite} if run.suite else {}) | {"audit.threat": run.threat}
+    if crossing(run):
+        config["model"] = {key: value for key, value in config["model"].items() if key != "crossing"}
     return {key: value for key, value in (flattened(config) | asked).items() if value and key not in MACHINE}
+
+
+def beside_maps(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """All but the map at the cut: what a run with another crossing shares with those that it is compared with."""
+    return {
+        key: value for key, value in settings.items() if not key.startswith(("model.crossing.", "model.bottleneck."))
+    }
 
 
 def differing(ours: Mapping[str, Any], others: Collection[Mapping[str, Any]]) -> list[str]:

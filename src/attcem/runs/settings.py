@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from attcem.runs.config import differences, differing, grouped, links, options, strengths, surroundings
+from attcem.runs.config import beside_maps, differences, differing, grouped, links, options, strengths, surroundings
 from attcem.runs.leak import recovered_share
 from attcem.runs.names import name_setting, show_value
 from attcem.runs.numbers import mean
@@ -105,9 +105,13 @@ def _unlike_namesakes(setting: Setting, settings: Iterable[Setting]) -> Setting:
 
 def find_twins(runs: Sequence[Result]) -> list[Result | None]:
     """For each run the first among them that differs in nothing but having no defence; an undefended one has none."""
-    rest = [json.dumps([surroundings(run), run.seed], sort_keys=True, default=str) for run in runs]
-    bare = dict(reversed([(key, run) for key, run in zip(rest, runs, strict=True) if not links(run)]))
-    return [bare.get(key) if links(run) else None for key, run in zip(rest, runs, strict=True)]
+    bare: dict[str, Result] = {}
+    for run in runs:
+        if not links(run):
+            for around in (surroundings(run), beside_maps(surroundings(run))):
+                bare.setdefault(json.dumps([around, run.seed], sort_keys=True, default=str), run)
+    keys = (json.dumps([surroundings(run), run.seed], sort_keys=True, default=str) for run in runs)
+    return [bare.get(key) if links(run) else None for key, run in zip(keys, runs, strict=True)]
 
 
 def most_alike(setting: Setting, undefended: Sequence[Setting]) -> Setting | None:
