@@ -60,6 +60,6 @@ def check_slots(slots: Mapping[int, Mapping[str, Any]], parameters: Sequence[Ten
         shapes = {value.shape for value in kept.values() if isinstance(value, Tensor)}
         fits = same and index in range(len(parameters)) and shapes <= {parameters[index].shape, torch.Size()}
         steps = kept.get("step", 0)
-        counted = isinstance(steps, Tensor | int | float) and torch.as_tensor(steps).ndim == 0 and bool(steps >= 0)
-        if not (fits and counted):
+        number = isinstance(steps, Tensor | int | float) and torch.as_tensor(steps).dtype != torch.bool
+        if not (fits and number and torch.as_tensor(steps).ndim == 0 and steps >= 0):
             raise ValueError("the checkpoint does not fit this optimiser: restore it from a copy, or train again")
