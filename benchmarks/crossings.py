@@ -56,4 +56,5 @@ def figures() -> Iterator[Figure]:
 
 
 if __name__ == "__main__":
-    print(*figures(), sep="\n")
+    for figure in figures():
+        print(figure, flush=True)
