@@ -44,6 +44,7 @@ def test_what_crosses_is_named_like_a_link_and_compared_with_a_map():
     assert [s.name for s in settings] == ["no defence", "pool crossing condense=64 + noise σ=0.1", "noise σ=0.1"]
     assert len({s.family for s in settings}) == 3 and [s.undefended for s in settings] == [True, False, False]
     assert find_twins([pool, noise, bare]) == [bare, bare, None]
+    assert find_twins([make_result(model=model, defence={"noise": {"sigma": 0.1}}), bare]) == [None, None]
     coarser = make_result(model=model | {"crossing": {"map": {"channels": 4}}}, defence={"noise": {"sigma": 0.1}})
     for run in (pool, noise, bare, coarser):
         run.per_image["worst/mse"] = np.full(4, 0.01)

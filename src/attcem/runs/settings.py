@@ -1,13 +1,22 @@
 """Settings: runs that differ only in their seed, with a name a reader understands; and a run's undefended twin."""
 
-import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from attcem.runs.config import beside_maps, differences, differing, grouped, links, options, strengths, surroundings
+from attcem.runs.config import (
+    beside_maps,
+    crossing,
+    differences,
+    differing,
+    grouped,
+    links,
+    options,
+    strengths,
+    surroundings,
+)
 from attcem.runs.leak import recovered_share
 from attcem.runs.names import name_setting, show_value
 from attcem.runs.numbers import mean
@@ -105,13 +114,13 @@ def _unlike_namesakes(setting: Setting, settings: Iterable[Setting]) -> Setting:
 
 def find_twins(runs: Sequence[Result]) -> list[Result | None]:
     """For each run the first among them that differs in nothing but having no defence; an undefended one has none."""
-    bare: dict[str, Result] = {}
-    for run in runs:
-        if not links(run):
-            for around in (surroundings(run), beside_maps(surroundings(run))):
-                bare.setdefault(json.dumps([around, run.seed], sort_keys=True, default=str), run)
-    keys = (json.dumps([surroundings(run), run.seed], sort_keys=True, default=str) for run in runs)
-    return [bare.get(key) if links(run) else None for key, run in zip(keys, runs, strict=True)]
+
+    def twins(run: Result, other: Result) -> bool:
+        ours, theirs = surroundings(run), surroundings(other)
+        return run.seed == other.seed and ours == (beside_maps(theirs) if crossing(run) else theirs)
+
+    bare = [run for run in runs if not links(run)]
+    return [next((other for other in bare if links(run) and twins(run, other)), None) for run in runs]
 
 
 def most_alike(setting: Setting, undefended: Sequence[Setting]) -> Setting | None:
