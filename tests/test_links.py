@@ -88,3 +88,33 @@ def test_a_folder_is_named_after_the_links_and_is_the_same_for_both_ways_to_writ
     assert run_folder(Experiment(defence=TWO)).startswith("fashion-vgg11_bn-noise-noise-2-s0-")
     ways = ({"noise": {"sigma": 0.1}, "topk": {}}, [{"noise": {"sigma": 0.1}}, "topk"])
     assert len({run_folder(Experiment(defence=way)) for way in ways}) == 1
+
+
+def crossing_of(*arguments):
+    return parse_experiment(list(arguments)).model.crossing
+
+
+def test_several_options_of_a_crossing_on_one_command_line_all_count():
+    given = [
+        "--model.crossing.pool.size",
+        "3",
+        "--model.crossing.pool.condense=9",
+        "--model.crossing.pool.cloud",
+        "head",
+    ]
+    assert crossing_of(*given) == {"pool": {"size": 3, "condense": 9, "cloud": "head"}}
+    assert crossing_of("--model.crossing", "vector") == {"vector": {}}
+
+
+def test_an_option_of_a_crossing_leaves_those_of_the_file_as_they_are(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text("model: {crossing: {pool: {size: 4, channels: 8}}}\n")
+    assert crossing_of(str(file), "--model.crossing.pool.channels", "16") == {"pool": {"size": 4, "channels": 16}}
+    assert crossing_of(str(file), "--model.crossing.vector.channels", "16") == {"vector": {"channels": 16}}
+
+
+def test_options_of_two_crossings_are_refused():
+    with pytest.raises(UsageError, match="of pool and vector: only one form crosses"):
+        crossing_of("--model.crossing.pool.size", "2", "--model.crossing.vector.channels", "3")
+    with pytest.raises(UsageError, match="needs a value"):
+        crossing_of("--model.crossing.pool.size")

@@ -78,7 +78,7 @@ class ModelConfig:
         if isinstance(self.bottleneck, int):
             object.__setattr__(self, "bottleneck", BottleneckConfig(self.bottleneck))
         if self.crossing is not None:
-            object.__setattr__(self, "crossing", nested(self.crossing))
+            object.__setattr__(self, "crossing", as_mapping(self.crossing))
 
 
 @dataclass(frozen=True)
@@ -211,17 +211,13 @@ class Experiment:
         return settings
 
 
-def nested(written: dict[str, Any] | str) -> dict[str, Any]:
-    """One form for a name, for {name: options}, and for single options as a command line gives them.
+def as_mapping(crossing: dict[str, Any] | str) -> dict[str, Any]:
+    """One form for a name and for {name: options}.
 
-    >>> nested("vector"), nested({"pool": None}), nested({"pool.size": 2, "pool.channels": 64})
-    ({'vector': {}}, {'pool': {}}, {'pool': {'size': 2, 'channels': 64}})
+    >>> as_mapping("vector"), as_mapping({"pool": None}), as_mapping({"pool": {"size": 2}})
+    ({'vector': {}}, {'pool': {}}, {'pool': {'size': 2}})
     """
-    found: dict[str, Any] = {}
-    for key, value in ({written: None} if isinstance(written, str) else written).items():
-        name, _, option = key.partition(".")
-        found.setdefault(name, {}).update({option: value} if option else value or {})
-    return found
+    return {crossing: {}} if isinstance(crossing, str) else {form: options or {} for form, options in crossing.items()}
 
 
 def require(holds: bool, otherwise: str) -> None:

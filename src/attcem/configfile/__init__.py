@@ -31,12 +31,13 @@ def experiment_parser() -> Parser:
 def parse_experiment(arguments: Sequence[str]) -> Experiment:
     """The experiment that `[FILE.yaml] [--key value …]` describes, with every name in it checked."""
     from attcem.attacks import SUITES
-    from attcem.configfile.chain import override_options, take_link_options, typed_chain
+    from attcem.configfile.chain import override_crossing, override_options, take_options, typed_chain
     from attcem.data import find_entry
     from attcem.models import BACKBONES
 
     file, arguments = take_file(arguments)
-    arguments, links = take_link_options(arguments)
+    arguments, links = take_options(arguments, "--defence.")
+    arguments, crossing = take_options(arguments, "--model.crossing.")
     written = {} if file is None else read_yaml(file)
     if written.keys() & {"runs", "grid"}:
         raise UsageError(f"{file} describes many runs: attcem sweep {file}")
@@ -47,7 +48,8 @@ def parse_experiment(arguments: Sequence[str]) -> Experiment:
     with usage_errors():
         experiment = Experiment(**vars(parser.instantiate(parsed)))
         chain = override_options(as_chain(experiment.defence), links)
-        experiment = dataclasses.replace(experiment, defence=typed_chain(chain))
+        model = dataclasses.replace(experiment.model, crossing=override_crossing(experiment.model.crossing, crossing))
+        experiment = dataclasses.replace(experiment, defence=typed_chain(chain), model=model)
         find_entry(experiment.data.name)
         look_up("backbone", experiment.model.backbone, BACKBONES)
         look_up("suite", experiment.audit.suite, SUITES)

@@ -1,4 +1,4 @@
-"""The defence chain of an experiment: single options set on the command line, every option of its declared type."""
+"""Defence chain and crossing: single options set on the command line, every option of its declared type."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -11,36 +11,48 @@ from attcem.links import Link, number, read_links
 from attcem.naming import check_options, nearest
 from attcem.reading.settings import parse_yaml
 
-LINK = "--defence."
 
+def take_options(arguments: Sequence[str], prefix: str) -> tuple[list[str], dict[str, Any]]:
+    """The arguments without those that set one option under a prefix, and these: "noise.sigma" → its value.
 
-def take_link_options(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """The arguments without those that set one defence's option, and these: "noise.sigma" → its value.
-
-    The parser would take each of them for a whole new defence, and forget the options that were given before.
+    The parser would take each of them for a whole new mapping, and forget the options that were given before.
     """
-    rest, links, waiting = [], {}, list(arguments)
+    rest, options, waiting = [], {}, list(arguments)
     while waiting:
         argument = waiting.pop(0)
-        if not argument.startswith(LINK):
+        if not argument.startswith(prefix):
             rest.append(argument)
             continue
-        key, given, value = argument.removeprefix(LINK).partition("=")
+        key, given, value = argument.removeprefix(prefix).partition("=")
         if not given and (not waiting or waiting[0].startswith("--")):
             raise UsageError(f"{argument} needs a value, as in {argument} 0.1")
-        links[key] = value if given else waiting.pop(0)
-    return rest, links
+        text = value if given else waiting.pop(0)
+        try:
+            options[key] = parse_yaml(text)
+        except ValueError:
+            name = f"{prefix}{key}".removeprefix("--")
+            raise UsageError(f"{name} cannot be {text!r}: give a number, a word or a {{mapping: 1}}") from None
+    return rest, options
 
 
-def override_options(chain: list[dict[str, Any]], links: Mapping[str, str]) -> list[dict[str, Any]]:
+def override_crossing(written: Mapping[str, Any] | None, options: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The crossing with single options replaced, the others as they were; another form takes its place."""
+    forms = {key.partition(".")[0] for key in options}
+    if len(forms) > 1:
+        raise UsageError(f"the options of model.crossing are of {' and '.join(sorted(forms))}: only one form crosses")
+    crossing = None if written is None else dict(written)
+    for key, value in options.items():
+        form, _, option = key.partition(".")
+        before = (crossing or {}).get(form) or {}
+        crossing = {form: {**before, option: value} if option else value or {}}
+    return crossing
+
+
+def override_options(chain: list[dict[str, Any]], links: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The chain with single options replaced, the others as they were; a link that it lacks is added at its end."""
     chain = chain.copy()
-    for key, text in links.items():
+    for key, value in links.items():
         name, _, option = key.partition(".")
-        try:
-            value = parse_yaml(text)
-        except ValueError:
-            raise UsageError(f"defence.{key} cannot be {text!r}: give a number, a word or a {{mapping: 1}}") from None
         names = number(kind for link in chain for kind in link)
         if name not in names:
             chain.append({re.sub(r"-\d+$", "", name): {}})
