@@ -5,6 +5,9 @@ from pathlib import Path
 
 import benchmarks
 import pytest
+from benchmarks.defences import ELSEWHERE, GOALS
+
+from attcem.defences import DEFENCES
 
 NAMES = sorted(path.stem for path in Path(benchmarks.__file__).parent.glob("[a-z]*.py"))
 
@@ -12,3 +15,7 @@ NAMES = sorted(path.stem for path in Path(benchmarks.__file__).parent.glob("[a-z
 @pytest.mark.parametrize("name", NAMES)
 def test_a_benchmark_finds_what_it_imports(name):
     import_module(f"benchmarks.{name}")
+
+
+def test_every_defence_has_a_goal_for_its_step():
+    assert set(GOALS) == set(DEFENCES) - ELSEWHERE
