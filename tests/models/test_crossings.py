@@ -143,6 +143,13 @@ def test_a_bottleneck_is_a_map():
         split("vgg11_bn", shape=(3, 32, 32), classes=7, bottleneck=4, crossing="pool")
 
 
+def attention(*options):
+    """A layer that looks somewhere: as it is made, it looks at all places alike."""
+    layer = AttentionPooling((6, 4, 4), *options).double().eval()
+    nn.init.normal_(layer.scores.w.weight)
+    return layer
+
+
 def slow_attention(layer, x):
     """Token by token, place by place."""
     values = layer.values(x)
@@ -173,7 +180,7 @@ def slow_attention(layer, x):
 @given(grid=st.sampled_from([1, 2, 4]), positions=st.booleans(), tokens=st.integers(1, 3), seed=st.integers(0, 99))
 def test_attention_equals_the_slow_loop(grid, positions, tokens, seed):
     torch.manual_seed(seed)
-    layer = AttentionPooling((6, 4, 4), tokens, 5, grid, positions).double().eval()
+    layer = attention(tokens, 5, grid, positions)
     x = torch.randn(2, 6, 4, 4, dtype=torch.double)
     torch.testing.assert_close(layer(x), slow_attention(layer, x))
 
@@ -184,34 +191,52 @@ def test_without_positions_attention_and_slots_do_not_see_where_anything_is(seed
     torch.manual_seed(seed)
     x = torch.randn(2, 6, 4, 4, dtype=torch.double)
     moved = x.flatten(2)[..., torch.randperm(16)].view_as(x)
-    for layer in (AttentionPooling((6, 4, 4), 3, 5, 1, False), SlotPooling((6, 4, 4), 3, 5, 2)):
-        layer = layer.double().eval()
+    for layer in (attention(3, 5, 1, False), SlotPooling((6, 4, 4), 3, 5, 2).double().eval()):
         torch.testing.assert_close(layer(moved), layer(x))
-    located = AttentionPooling((6, 4, 4), 3, 5, 1, True).double().eval()
+    located = attention(3, 5, 1, True)
     located.positions.data *= 100
     assert not torch.allclose(located(moved), located(x))
 
 
 def test_weights_are_shares():
-    x = torch.randn(2, 6, 4, 4)
+    x = torch.randn(2, 6, 4, 4, dtype=torch.double)
     for grid in (1, 2):
-        weights = AttentionPooling((6, 4, 4), 3, 5, grid, False).weights(x)
+        weights = attention(3, 5, grid, False).weights(x)
         assert weights.shape == (2, grid**2, 3, 16 // grid**2)
-        torch.testing.assert_close(weights.sum(-1), torch.ones(2, grid**2, 3))
-    shares = SlotPooling((6, 4, 4), 3, 5, 2).eval().weights(x)
-    torch.testing.assert_close(shares.sum(2), torch.ones(2, 1, 16))
+        torch.testing.assert_close(weights.sum(-1), torch.ones(2, grid**2, 3, dtype=torch.double))
+    shares = SlotPooling((6, 4, 4), 3, 5, 2).double().eval().weights(x)
+    torch.testing.assert_close(shares.sum(2), torch.ones(2, 1, 16, dtype=torch.double))
+
+
+def test_attention_begins_as_means_over_its_regions():
+    x = torch.randn(2, 6, 4, 4)
+    layer = AttentionPooling((6, 4, 4), 1, 5, 2, False).eval()
+    means = nn.functional.adaptive_avg_pool2d(layer.values(x), 2).flatten(2).transpose(1, 2)
+    torch.testing.assert_close(layer(x), means)
+
+
+def test_what_is_averaged_may_come_from_a_wider_convolution_on_fewer_places():
+    torch.manual_seed(0)
+    narrow = read_crossing({"pool": {"channels": 5, "kernel": 3, "stride": 2}}).narrow(FEATURES).eval()
+    x = torch.randn(2, *FEATURES)
+    seen = narrow[0](x)
+    assert seen.shape == (2, 5, 4, 4)
+    means = [seen[..., i : i + 2, j : j + 2].mean((2, 3)) for i in (0, 2) for j in (0, 2)]
+    torch.testing.assert_close(narrow(x), torch.stack(means, 2).view(2, 5, 2, 2))
+    with pytest.raises(ValueError, match="kernel must be odd, not 2: 3 keeps the size"):
+        read_crossing({"pool": {"kernel": 2}})
 
 
 @pytest.mark.parametrize("grid", [1, 2])
 def test_maps_are_the_weights_at_their_places(grid):
-    x = torch.randn(2, 6, 4, 4)
-    layer = AttentionPooling((6, 4, 4), 3, 5, grid, False).eval()
+    x = torch.randn(2, 6, 4, 4, dtype=torch.double)
+    layer = attention(3, 5, grid, False)
     maps = layer.maps(x)
     assert maps.shape == (2, 3 * grid**2, 4, 4)
     values = layer.values(x)
     torch.testing.assert_close(torch.einsum("bnhw,bchw->bnc", maps, values), layer(x))
-    slots = SlotPooling((6, 4, 4), 3, 5, 2).eval().maps(x)
-    torch.testing.assert_close(slots.sum((2, 3)), torch.ones(2, 3))
+    slots = SlotPooling((6, 4, 4), 3, 5, 2).double().eval().maps(x)
+    torch.testing.assert_close(slots.sum((2, 3)), torch.ones(2, 3, dtype=torch.double))
 
 
 def test_a_grid_must_divide_the_map():

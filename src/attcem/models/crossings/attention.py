@@ -12,6 +12,8 @@ from attcem.layers import GatedCrossAttention, GatedScores, SlotAttention
 from attcem.models.crossings.base import Crossing
 from attcem.models.units import Shape, convolution, initialise
 
+NARROWER = 4  # hidden numbers of a place's scores are so many times fewer than its channels
+
 
 class AttentionPooling(nn.Module):
     """t_h = Σ_p α_h(p) · ReLU(BN(W F_p)), α_h = softmax_p( w_h·[ tanh(V LN F_p) ⊙ sigmoid(U LN F_p) ] ) (maths §2.6).
@@ -28,7 +30,8 @@ class AttentionPooling(nn.Module):
             )
         self.grid = grid
         self.norm = nn.LayerNorm(channels)
-        self.scores = GatedScores(channels, tokens, hidden=channels)
+        self.scores = GatedScores(channels, tokens, hidden=max(8, channels // NARROWER))
+        nn.init.zeros_(self.scores.w.weight)  # every token begins as the mean over its region
         self.values = convolution(channels, width, kernel=1)
         self.positions = nn.Parameter(0.02 * torch.randn(height * long, channels)) if positions else None
         initialise(self.values)

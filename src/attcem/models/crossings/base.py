@@ -32,6 +32,8 @@ class Crossing(ABC):
             counts = option.type == "int" or (option.type == "int | None" and value is not None)
             if counts and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
                 raise ValueError(f"{self.called} {option.name} must be a whole number of at least 1, not {value!r}")
+            if option.name == "kernel" and value % 2 == 0:
+                raise ValueError(f"{self.called} kernel must be odd, not {value}: {value + 1} keeps the size")
         if self.cloud not in self.CLOUDS:
             raise ValueError(f"{self.called} cloud must be {' or '.join(self.CLOUDS)}, not {self.cloud!r}")
 

@@ -27,11 +27,6 @@ class Map(Crossing):
     stride: int = 1
     kernel: int = 3
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.kernel % 2 == 0:
-            raise ValueError(f"bottleneck kernel must be odd, not {self.kernel}: {self.kernel + 1} keeps the size")
-
     @classmethod
     def of(cls, given: Map | Mapping[str, int] | int) -> Map:
         """Read what a user may write as a bottleneck: a number of channels, a mapping, or the thing itself."""

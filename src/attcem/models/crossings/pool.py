@@ -11,17 +11,26 @@ from attcem.models.units import Shape, convolution, initialise
 
 
 @dataclass(frozen=True)
-class Pool(Crossing):
+class Averages(Crossing):
+    """What is averaged comes from a convolution of this `kernel` and `stride` to so many `channels`."""
+
+    channels: int = 128
+    kernel: int = 1
+    stride: int = 1
+
+    def convolution(self, features: Shape) -> nn.Module:
+        return convolution(features[0], self.channels, kernel=self.kernel, stride=self.stride)
+
+
+@dataclass(frozen=True)
+class Pool(Averages):
     """k×k averages of ReLU(BN(W F)): `channels` numbers for each of size × size parts of the picture."""
 
     size: int = 2
-    channels: int = 128
 
     def narrow(self, features: Shape) -> nn.Module:
-        """A 1×1 convolution, then the averages."""
-        layers = nn.Sequential(
-            convolution(features[0], self.channels, kernel=1), nn.AdaptiveAvgPool2d((self.size, self.size))
-        )
+        """A convolution, then the averages."""
+        layers = nn.Sequential(self.convolution(features), nn.AdaptiveAvgPool2d((self.size, self.size)))
         initialise(layers)
         return layers
 
@@ -31,14 +40,14 @@ class Pool(Crossing):
 
 
 @dataclass(frozen=True)
-class Vector(Crossing):
+class Vector(Averages):
     """The average over the whole picture of ReLU(BN(W F)): `channels` numbers, no layout at all."""
 
     channels: int = 512
 
     def narrow(self, features: Shape) -> nn.Module:
-        """A 1×1 convolution, then one average."""
-        layers = nn.Sequential(convolution(features[0], self.channels, kernel=1), nn.AdaptiveAvgPool2d(1), nn.Flatten())
+        """A convolution, then one average."""
+        layers = nn.Sequential(self.convolution(features), nn.AdaptiveAvgPool2d(1), nn.Flatten())
         initialise(layers)
         return layers
 
