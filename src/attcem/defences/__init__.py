@@ -33,6 +33,7 @@ from attcem.defences.surrogate import Surrogate as Surrogate
 from attcem.defences.topk import TopK
 from attcem.defences.transfer import Transfer
 from attcem.defences.vib import VIB
+from attcem.defences.wire import Wire
 from attcem.links import as_chain, read_links
 from attcem.naming import check_options, look_up
 
@@ -58,6 +59,7 @@ DEFENCES: dict[str, type[Defence]] = {
     "fisher": Fisher,
     "pruning": Pruning,
     "transfer": Transfer,
+    "wire": Wire,
 }
 for _kind, _defence in DEFENCES.items():
     _defence.kind = _kind

@@ -39,6 +39,7 @@ class Stage(IntEnum):
     DROPOUT = 3
     PRUNING = 4
     ADVERSARIAL = 5
+    WIRE = 6
 
 
 def nothing(z: Latent) -> Float[Tensor, ""]:

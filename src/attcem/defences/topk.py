@@ -11,7 +11,10 @@ def largest(z: Latent, keep: float) -> Bool[torch.Tensor, " b *latent"]:
     """True at exactly max(1, round(keep · d)) entries of each sample: the largest magnitudes, the first where equal."""
     size = z.flatten(1).abs()
     count = max(1, round(keep * size.shape[1]))
-    chosen = size.sort(dim=1, descending=True, stable=True).indices[:, :count]
+    if torch.compiler.is_exporting():  # ONNX has no stable sort; its TopK takes the first where equal, too
+        chosen = size.topk(count, dim=1).indices
+    else:
+        chosen = size.sort(dim=1, descending=True, stable=True).indices[:, :count]
     return torch.zeros_like(size, dtype=torch.bool).scatter_(1, chosen, True).view(z.shape)
 
 
