@@ -57,6 +57,7 @@ DOORS = {
         "configfile",
         "side_by_side",
     },
+    "shipped": WORDS | {"assess", "data", "defences", "experiment", "folders", "models", "parts", "ship", "train"},
     "demo": WORDS | {"compare", "experiment", "report"},
     "side_by_side": WORDS | {"assess", "attacks", "cores", "experiment"},
     "sweep": WORDS | {"configfile", "parts", "cores", "escaping", "experiment", "locks", "terminal", "workplace"},

@@ -19,6 +19,7 @@ COMMANDS = {
     "sweep": commands.sweep,
     "tune": commands.tune,
     "audit": commands.audit,
+    "export": commands.export,
     "explain": commands.explain,
     "report": commands.report,
     "figures": commands.figures,

@@ -14,6 +14,7 @@ from attcem.listing import LISTS, find_file, preset_paths, sweep_paths, yaml_pat
 from attcem.terminal import interruptible, tell
 
 if TYPE_CHECKING:
+    from attcem.config import Experiment
     from attcem.types import Result
 
 
@@ -90,15 +91,38 @@ def audit(options: Namespace) -> None:
     from attcem.workplace import working_in
 
     folder = Path(options.run)
-    experiment = read_experiment(folder)
+    shipped = (folder / "artifact.json").exists()
+    experiment = read_experiment(folder / "audit" if shipped else folder)
     asked = chosen(options, "suite", "threat", "images", "seed")
     given = {name: value for name, value in asked.items() if value is not None}
     experiment = with_options(experiment, {"audit": with_options(experiment.audit, given)})
+    if shipped:
+        audit_shipped(folder, experiment)
+        return
     with interruptible("finished attacks are kept: the same command goes on after them"), working_in(folder):
         trained = load_run(folder, device=options.device, experiment=experiment)
         check_finished(folder)
         result = audit_run(folder, experiment, trained, jobs=options.jobs)
     print_result(result, folder)
+
+
+def audit_shipped(folder: Path, experiment: Experiment) -> None:
+    """Attack what the files of an artifact send, and fail where that is not what was audited before."""
+    from attcem.shipped import audit_artifact
+
+    result, before, apart = audit_artifact(folder, experiment.audit)
+    tell(f"accuracy      {result.accuracy:.4f}   that of the run {before.accuracy:.4f}")
+    tell(f"worst case    MSE {result.worst.mse:.5f}   that of the run {before.worst.mse:.5f}")
+    if apart:
+        raise ValueError(f"{folder} is not what was audited: {'; '.join(apart)}")
+
+
+def export(options: Namespace) -> None:
+    """Write both halves of an audited run as an artifact that can be shipped."""
+    from attcem.shipped import export_run
+
+    folder = export_run(Path(options.run), Path(options.out))
+    tell(f"artifact      {folder}", f"attack it     attcem audit {folder}")
 
 
 def explain(options: Namespace) -> None:

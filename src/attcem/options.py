@@ -71,7 +71,7 @@ OPTIONS: dict[str, list[Option]] = {
         option("--out", help="folder for the study, shared by all processes (default: runs/tune-…)"),
     ],
     "audit": [
-        RUN,
+        option("run", help="a run's folder, or an artifact: then the shipped files are attacked"),
         option("--suite", help="see `attcem list suites`"),
         option("--threat", choices=list(GRANTS), help="what the attacker has (default: the run's)"),
         option("--images", type=int, help="test images to reconstruct"),
@@ -79,6 +79,7 @@ OPTIONS: dict[str, list[Option]] = {
         device("auto"),
         ATTACKS_AT_A_TIME,
     ],
+    "export": [RUN, option("--out", default="artifact", help="the folder to write to (default: artifact)")],
     "explain": [
         RUN,
         option("--images", type=int, default=1000, help="validation images to look at (default: 1000)"),

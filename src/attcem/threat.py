@@ -17,7 +17,7 @@ from attcem.data.loader import in_order
 from attcem.defences import Defence, Guard
 from attcem.models import Split
 from attcem.naming import look_up
-from attcem.types import Device, Images, Latent, Recording, Released, View
+from attcem.types import Deployed, Device, Images, Latent, Recording, Released, View
 
 _SEALED: WeakKeyDictionary[Sealed, Any] = WeakKeyDictionary()
 
@@ -69,18 +69,28 @@ def make_oracle(model: Split, guard: Guard | Defence) -> Oracle:
 
 
 def build_view(
-    model: Split, guard: Guard | Defence, data: Data, *, images: int, seed: int = 0, threat: str = "query"
+    model: Split,
+    guard: Guard | Defence,
+    data: Data,
+    *,
+    images: int,
+    seed: int = 0,
+    threat: str = "query",
+    deployed: Deployed | None = None,
 ) -> tuple[View, Images]:
     """What the attacker gets under a threat model, and the test images that it must not see.
 
-    The attacked images are a seeded draw from the test partition; each is released once.
+    The attacked images are a seeded draw from the test partition; each is released once. Where the halves are
+    `deployed`, what they send is attacked, and the network in Python gives only its gradients.
     """
     granted = look_up("threat model", threat, GRANTS)
     model.eval(), guard.eval()
     order = torch.randperm(len(data.test), generator=torch.Generator().manual_seed(seed))
     truth, where = data.test[order[:images]], next(model.parameters())
     cloud = Sealed(lambda released: model.decoder(released.to(where.device, where.dtype)).float())
-    return replace(view_through(the_device(model, guard), data.public, truth, granted), cloud=cloud), truth
+    own = the_device(model, guard)
+    view = view_through(deployed.device if deployed else own, data.public, truth, granted)
+    return replace(view, cloud=cloud, device=own if view.device else None), truth
 
 
 def view_through(device: Device, public: Images, truth: Images, granted: frozenset[str]) -> View:

@@ -17,13 +17,14 @@ from attcem.attacks.pairs import unchanging
 from attcem.attacks.variant import curves
 from attcem.config import GRANTS, AuditConfig, with_options
 from attcem.data import Data
+from attcem.data.loader import in_order
 from attcem.defences import Defence, Guard, describe
 from attcem.models import Split
 from attcem.naming import look_up
 from attcem.progress import say
-from attcem.threat import build_view, make_oracle
+from attcem.threat import Oracle, build_view, make_oracle
 from attcem.train import check_arguments, check_guard, check_network, evaluate
-from attcem.types import Images, Record, Result, View
+from attcem.types import Deployed, Images, Record, Result, View
 
 FEWEST = 10  # public images without which no attack can learn and validate
 
@@ -39,6 +40,7 @@ def audit(
     attacks: Mapping[str, Attack] | None = None,
     experiment: dict[str, Any] | None = None,
     keep: str | Path | None = None,
+    deployed: Deployed | None = None,
     progress: bool = True,
     **options: Any,
 ) -> Result:
@@ -47,7 +49,8 @@ def audit(
     This is the only place that looks at `data.test`. `attacks` of your own run beside those of the suite, or alone with
     suite="none". `options` are fields of AuditConfig; `experiment` is the configuration to record, made from the
     arguments if not given. With a folder to `keep` finished attacks in, an interrupted audit goes on after them.
-    Attacks and evaluator work where the model lies; pictures are scored, and bounds computed, on the CPU.
+    Attacks and evaluator work where the model lies; pictures are scored, and bounds computed, on the CPU. Where both
+    halves are `deployed`, what they send is attacked, and their answers are counted.
     """
     config, guard = with_options(config or AuditConfig(), options), check_arguments(model, guard, data)
     suite = look_up("suite", config.suite, SUITES).beside(attacks or {})
@@ -59,10 +62,10 @@ def audit(
     for name, why in skipped.items():
         say(f"{name}: skipped, {why}", shown=progress)
     with torch.random.fork_rng():
-        accuracy, view, truth = observe(model, guard, data, config)
+        accuracy, view, truth = observe(model, guard, data, config, deployed)
         say(f"accuracy on released test latents {accuracy:.4f}", shown=progress)
         judge = Judge(truth, evaluator_for(data, suite.seen, progress, view.targets.device))
-        asking = replace(view, oracle=make_oracle(model, guard))
+        asking = replace(view, oracle=Oracle(deployed.device) if deployed else make_oracle(model, guard))
         guesses = {name: Reconstruction(guess(asking, truth.y)) for name, guess in BASELINES.items()}
         for name, free in guesses.items():
             judge.score(name, free.images)
@@ -108,8 +111,19 @@ def audit(
     )
 
 
-def observe(model: Split, guard: Guard, data: Data, config: AuditConfig) -> tuple[float, View, Images]:
+def observe(
+    model: Split, guard: Guard, data: Data, config: AuditConfig, deployed: Deployed | None = None
+) -> tuple[float, View, Images]:
     """Accuracy on released latents, what the attacker sees, and the truth: the same whenever it is asked."""
     torch.manual_seed(config.seed)
-    _, accuracy = evaluate(model, guard, data.test)
-    return accuracy, *build_view(model, guard, data, images=config.images, seed=config.seed, threat=config.threat)
+    accuracy = answered(deployed, data.test) if deployed else evaluate(model, guard, data.test)[1]
+    asked: Any = {"images": config.images, "seed": config.seed, "threat": config.threat}
+    return accuracy, *build_view(model, guard, data, **asked, deployed=deployed)
+
+
+def answered(deployed: Deployed, images: Images) -> float:
+    """Share of the images that the deployed halves classify rightly."""
+    device, correct = deployed.device, 0
+    for x, y in in_order(images):
+        correct += int((deployed.cloud(device.release(device.encode(x))).argmax(1) == y).sum())
+    return correct / len(images)

@@ -48,8 +48,10 @@ def parse_experiment(arguments: Sequence[str]) -> Experiment:
     with usage_errors():
         experiment = Experiment(**vars(parser.instantiate(parsed)))
         chain = override_options(as_chain(experiment.defence), links)
-        model = dataclasses.replace(experiment.model, crossing=override_crossing(experiment.model.crossing, crossing))
-        experiment = dataclasses.replace(experiment, defence=typed_chain(chain), model=model)
+        if crossing:
+            crosses = override_crossing(experiment.model.crossing, crossing)
+            experiment = dataclasses.replace(experiment, model=dataclasses.replace(experiment.model, crossing=crosses))
+        experiment = dataclasses.replace(experiment, defence=typed_chain(chain))
         find_entry(experiment.data.name)
         look_up("backbone", experiment.model.backbone, BACKBONES)
         look_up("suite", experiment.audit.suite, SUITES)

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from attcem.config import as_mapping
 from attcem.configfile.messages import MODE, Parser, UsageError
 from attcem.defences import DEFENCES, option_types
 from attcem.links import Link, number, read_links
@@ -35,16 +36,15 @@ def take_options(arguments: Sequence[str], prefix: str) -> tuple[list[str], dict
     return rest, options
 
 
-def override_crossing(written: Mapping[str, Any] | None, options: Mapping[str, Any]) -> dict[str, Any] | None:
+def override_crossing(written: dict[str, Any] | str | None, options: Mapping[str, Any]) -> dict[str, Any]:
     """The crossing with single options replaced, the others as they were; another form takes its place."""
     forms = {key.partition(".")[0] for key in options}
     if len(forms) > 1:
         raise UsageError(f"the options of model.crossing are of {' and '.join(sorted(forms))}: only one form crosses")
-    crossing = None if written is None else dict(written)
+    crossing = {} if written is None else as_mapping(written)
     for key, value in options.items():
         form, _, option = key.partition(".")
-        before = (crossing or {}).get(form) or {}
-        crossing = {form: {**before, option: value} if option else value or {}}
+        crossing = {form: {**crossing.get(form, {}), option: value} if option else value or {}}
     return crossing
 
 

@@ -7,6 +7,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from attcem.reading.plain import MEGABYTE, read_content, read_json
 from attcem.reading.typed import from_plain
@@ -15,7 +16,7 @@ from attcem.types import Result
 
 SCHEMA = "attcem-artifact-1"
 MANIFEST, AUDIT = "artifact.json", "audit"
-DEVICE, CLOUD = "device.onnx", "cloud.onnx"
+DEVICE, CLOUD, WEIGHTS = "device.onnx", "cloud.onnx", "model.safetensors"
 LARGEST = 2048 * MEGABYTE
 
 
@@ -67,6 +68,7 @@ class Artifact:
     randomness: list[Randomness]
     wire: WireFormat
     nats: float | None  # that one send tells at most, by the rate bound; nothing where no bound holds
+    network: dict[str, Any] | None  # what `build_split` makes the network from; nothing for a module of one's own
     files: dict[str, File]
     versions: dict[str, str]
     schema: str = SCHEMA

@@ -11,9 +11,9 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from attcem.defences import Defence, Guard, describe
+from attcem.defences import Defence, Guard, check_described
 from attcem.models import Split
-from attcem.ship.artifact import AUDIT, MANIFEST, Artifact, Picture, Randomness, WireFormat, fingerprint, read_artifact
+from attcem.ship.artifact import AUDIT, WEIGHTS, Artifact, Picture, Randomness, WireFormat, fingerprint, read_artifact
 from attcem.ship.card import mlflow_signature, model_card
 from attcem.ship.graphs import write_graph
 from attcem.ship.halves import CloudHalf, DeviceHalf
@@ -28,19 +28,21 @@ def export(
     path: str | Path,
     *,
     audit: Result | None = None,
+    settings: Path | None = None,
     shape: Sequence[int] | None = None,
     class_names: Sequence[str] = (),
 ) -> Path:
     """Write the artifact of a trained network: the device's half with its release, the cloud's half, and the audit.
 
     The device's half takes its random numbers as inputs. Without an `audit` (the Result of this very network), no
-    device will use the artifact. `shape` is that of an image, for a network cut from a module of your own.
+    device will use the artifact; with the run's `settings` (its config.yaml) it can be audited again. `shape` is that
+    of an image, for a network cut from a module of your own.
     """
     guard, path = Guard.of(guard), Path(path)
     if path.exists() and any(path.iterdir()):
         raise ValueError(f"{path} is not empty: choose another folder, or remove it")
     if audit is not None:
-        check_audit(model, guard, audit)
+        check_audit(guard, audit)
     if shape is None and model.spec is None:
         raise ValueError("export needs shape=(channels, height, width) for a network cut from a module of your own")
     image = tuple(shape or model.spec["shape"])  # type: ignore[index]
@@ -52,6 +54,8 @@ def export(
         (folder / "MLmodel").write_text(mlflow_signature(artifact))
         if audit is not None:
             audit.save(folder / AUDIT)
+            if settings is not None:
+                shutil.copyfile(settings, folder / AUDIT / settings.name)
         files = sorted(file for file in folder.rglob("*") if file.is_file())
         artifact.files.update({file.relative_to(folder).as_posix(): fingerprint(file) for file in files})
         artifact.save(folder)
@@ -81,23 +85,28 @@ def write_halves(
     names = list(guard.distributions)
     write_graph(device, [x, *noise], ["image", *names], "sent", folder / "device")
     write_graph(cloud, [sent], ["sent"], "logits", folder / "cloud")
-    save_file({name: tensor.contiguous() for name, tensor in model.state_dict().items()}, folder / "model.safetensors")
+    tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
+    tensors |= {f"guard.{name}": tensor for name, tensor in guard.state_dict().items()}
+    save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, folder / WEIGHTS)
     model.to(where), guard.to(where)
     wire = device.wire
     low, high = (None, None) if wire is None else wire.grid
-    bounds = {} if audit is None else audit.bounds
     return Artifact(
         picture=Picture(list(image), list(class_names) or [str(label) for label in range(model.classes)]),
         randomness=[Randomness(name, law, list(latent)) for name, law in guard.distributions.items()],
         wire=WireFormat(32 if wire is None else wire.bits, list(sent.shape[1:]), list(latent), low, high),
-        nats=bounds.get("nats"),
+        nats=None if audit is None else audit.bounds.get("rate_nats"),
+        network=model.spec,
         files={},
-        versions={"torch": torch.__version__, "manifest": MANIFEST},
+        versions={} if audit is None else audit.versions,
     )
 
 
-def check_audit(model: Split, guard: Guard, audit: Result) -> None:
+def check_audit(guard: Guard, audit: Result) -> None:
     """Raise where a result is that of another defence than the one to be shipped."""
-    written, given = audit.config.get("defence"), describe(guard)
-    if written != given:
-        raise ValueError(f"the audit is that of {written}, the guard is {given}: audit this network under this guard")
+    try:
+        check_described(guard, audit.config["defence"])
+    except ValueError as error:
+        raise ValueError(
+            f"the audit is that of another defence ({error}): audit the network under this guard"
+        ) from None

@@ -4,10 +4,11 @@ from attcem.types.beside import Explanation
 from attcem.types.images import Batch, Images, Latent, Released
 from attcem.types.result import Record, Result
 from attcem.types.scores import Line, Scores, Summary, Table
-from attcem.types.view import Device, Oracle, Recording, View, Workbook
+from attcem.types.view import Deployed, Device, Oracle, Recording, View, Workbook
 
 __all__ = [
     "Batch",
+    "Deployed",
     "Device",
     "Explanation",
     "Images",

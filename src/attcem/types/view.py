@@ -39,6 +39,14 @@ class Device:
     release: Callable[[Latent], Released]
 
 
+@dataclass(frozen=True)
+class Deployed:
+    """Both halves as they run outside Python, on what is released: the device has no gradient, and no clean latent."""
+
+    device: Device
+    cloud: Callable[[Released], Float[Tensor, "b classes"]]
+
+
 Made = TypeVar("Made")
 
 
