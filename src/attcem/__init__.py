@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from attcem.models import BACKBONES, Split
     from attcem.models.split import split
     from attcem.report import write_report
+    from attcem.ship import export, read_artifact
     from attcem.train import evaluate, fit
     from attcem.types import Batch, Images, Result, View
 
@@ -31,6 +32,7 @@ _HOMES = {
     "attcem.experiment": ["load_run", "run"],
     "attcem.models": ["BACKBONES", "Split", "split"],
     "attcem.report": ["write_report"],
+    "attcem.ship": ["export", "read_artifact"],
     "attcem.train": ["evaluate", "fit"],
     "attcem.types": ["Batch", "Images", "Result", "View"],
 }
@@ -39,7 +41,7 @@ __all__ = ["ATTACKS", "BACKBONES", "DATASETS", "DEFENCES"]
 __all__ += ["Attack", "Batch", "Chain", "Defence", "Experiment", "Guard", "Images", "Noise"]
 __all__ += ["Reconstruction", "Result", "Split", "View"]
 __all__ += ["create_defence", "load_data", "load_run", "make_data", "split"]
-__all__ += ["audit", "evaluate", "fit", "run", "write_report"]
+__all__ += ["audit", "evaluate", "export", "fit", "read_artifact", "run", "write_report"]
 
 
 def __getattr__(name: str) -> Any:

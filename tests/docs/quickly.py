@@ -18,7 +18,7 @@ from attcem.attacks import SUITES
 from attcem.attacks.suite import Suite
 from attcem.data import Data
 
-SIZES = {"private": 1536, "validation": 50, "public": 128, "test": 100}
+SIZES = {"private": 640, "validation": 50, "public": 128, "test": 100}
 SMOKE = SUITES["smoke"]
 BRIEF = replace(SMOKE, attacks={"decoder_small": replace(SMOKE.attacks["decoder_small"], cycle=8)}, seen=256)
 

@@ -30,13 +30,14 @@ def check(half: nn.Module, *inputs: Tensor) -> None:
     assert not any(word in str(node.target) for node in program.graph.nodes for word in ("rand", "dropout", "normal_"))
 
 
-for name in CROSSINGS:
-    for form, options in (("", {}), ("-condensed", {"condense": 9})):
-        torch.manual_seed(0)
-        crossing = {name: options | {"cloud": "backbone"}}
-        model = split("vgg11_bn", shape=(3, 32, 32), classes=7, cut=4, width=0.1, crossing=crossing).eval()
-        x, noise = torch.rand(3, 3, 32, 32), torch.randn(3, *model.latent_shape)
-        device = Device(model).eval()
-        check(device, x, noise)
-        check(model.decoder, device(x, noise))
-        print(f"{name}{form}")
+FORMS = [(name, {}) for name in CROSSINGS] + [("pool", {"condense": 9})]
+
+for name, options in FORMS:
+    torch.manual_seed(0)
+    crossing = {name: options | {"cloud": "backbone"}}
+    model = split("vgg11_bn", shape=(3, 32, 32), classes=7, cut=4, width=0.1, crossing=crossing).eval()
+    x, noise = torch.rand(3, 3, 32, 32), torch.randn(3, *model.latent_shape)
+    device = Device(model).eval()
+    check(device, x, noise)
+    check(model.decoder, device(x, noise))
+    print(name)
