@@ -48,7 +48,11 @@ CLAIMS: dict[str, tuple[Chain, Chain]] = {
 """Defence → chain with it, and its twin."""
 
 NO_PROTECTION = ("slot",)
-NOT_OF_THEIR_OWN = {"none": "the twin of all", "transfer": "protects as its source does"}
+NOT_OF_THEIR_OWN = {
+    "none": "the twin of all",
+    "transfer": "protects as its source does",
+    "wire": "hides digits, not pictures",
+}
 
 
 FOUND: dict[tuple[str, int], tuple[float, float]] = {}
