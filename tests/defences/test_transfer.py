@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 
+import numpy as np
 import pytest
 import torch
 
@@ -59,10 +60,12 @@ def test_slow_it_moves_less_than_fast(small, protected):
     assert 0 < moved[0.01] < 0.2 * moved[1.0]
 
 
-def test_a_finished_run_needs_its_source_no_more(tmp_path):
+def test_a_finished_run_needs_its_source_no_more(tmp_path, small):
     first, second = tmp_path / "first", tmp_path / "second"
-    main(["run", *TINY, "--out", str(first)])
-    main(["run", *TINY, "--defence.transfer.start_from", str(first), "--out", str(second)])
+    np.savez(tmp_path / "few.npz", x_train=small.private.x, y_train=small.private.y)
+    tiny = [*TINY, "--data.name", f"npz:{tmp_path / 'few.npz'}"]
+    main(["run", *tiny, "--out", str(first)])
+    main(["run", *tiny, "--defence.transfer.start_from", str(first), "--out", str(second)])
     theirs = attcem.load_run(first)[0].encoder.state_dict()
     shutil.rmtree(first)
     mine = attcem.load_run(second)[0].encoder.state_dict()
