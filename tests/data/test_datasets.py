@@ -32,7 +32,8 @@ def own_folder(path: Path) -> str:
     return f"imagefolder:{path / 'own'}"
 
 
-GIVEN = {"npz": own_npz, "imagefolder": own_folder, "fashion": lambda path: "fashion"}
+MADE_HERE = {name: lambda path, name=name: name for name in ("fashion", "clutter")}
+GIVEN = {"npz": own_npz, "imagefolder": own_folder, **MADE_HERE}
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from attcem.data.cifar import CIFAR10, CIFAR100
+from attcem.data.clutter import CLUTTER
 from attcem.data.collect import collect, number_classes
 from attcem.data.entry import Entry, Given
 from attcem.data.facescrub import FACESCRUB
@@ -24,6 +25,7 @@ __all__ = ["DATASETS", "Data", "default_root", "find_entry", "get_data", "load_d
 
 DATASETS: dict[str, Entry] = {
     "fashion": FASHION,
+    "clutter": CLUTTER,
     "cifar10": CIFAR10,
     "cifar100": CIFAR100,
     "tinyimagenet": TINYIMAGENET,
