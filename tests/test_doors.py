@@ -38,7 +38,7 @@ DOORS = {
     "report": {"types", "files", "reading", "runs"},
     "compare": {"types", "naming", "metrics", "escaping", "runs"},
     "figures": {"types", "files", "runs"},
-    "ship": {"types", "reading", "models", "defences", "layers"},
+    "ship": {"types", "reading", "files", "locks", "models", "defences", "layers"},
     "assess": WORDS | {"cores", "locks", "data", "models", "defences", "train", "threat", "attacks", "metrics"},
     "configfile": WORDS | {"data", "models", "defences", "attacks"},
     "parts": WORDS | {"configfile", "data", "defences", "models"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
@@ -15,6 +16,7 @@ from attcem.terminal import interruptible, tell
 
 if TYPE_CHECKING:
     from attcem.config import Experiment
+    from attcem.ship import Prediction
     from attcem.types import Result
 
 
@@ -171,6 +173,32 @@ def compare(options: Namespace) -> None:
         tell(*FORMATS[options.format](compared).split("\n"))
 
 
+def send(options: Namespace) -> None:
+    """Send pictures to the cloud's half of an artifact, and only what was audited."""
+    from dataclasses import replace
+
+    from attcem.ship import Device, Unreachable
+
+    given = {"picture": options.per_picture, "lookalikes": options.per_lookalike or options.per_picture}
+    given |= chosen(options, "total", "nats")
+    reached = chosen(options, "state", "name", "ca", "timeout", "retries", "queue")
+    unsent = 0
+    with Device(options.artifact, options.cloud, key=os.environ.get("ATTCEM_KEY"), **reached) as device:
+        device.budget = replace(device.budget, **{name: value for name, value in given.items() if value is not None})
+        for image in options.images:
+            try:
+                print_prediction(image, device.send(image, resize=options.resize))
+            except Unreachable as error:
+                unsent += 1
+                tell(f"attcem: {image}: {error}", file=sys.stderr)
+        if not unsent:
+            for id, prediction in device.send_waiting().items():
+                print_prediction(id, prediction)
+    if unsent:
+        again = f"attcem send {options.artifact} --cloud {options.cloud}"
+        raise ValueError(f"{unsent} of {len(options.images)} messages wait: {again}")
+
+
 def get(options: Namespace) -> None:
     """Download a data set into the cache, or take it from a file."""
     from attcem.data import get_data
@@ -194,6 +222,10 @@ def readable_runs(paths: Sequence[str]) -> Iterator[list[Result]]:
     yield results
     if unread:
         raise ValueError(f"{len(unread)} of {len(results) + len(unread)} runs left out, for they cannot be read")
+
+
+def print_prediction(what: str, prediction: Prediction) -> None:
+    tell(f"{what}   {prediction.label}   {prediction.probabilities[prediction.label]:.3f}")
 
 
 def print_result(result: Result, folder: Path) -> None:
