@@ -39,6 +39,7 @@ DOORS = {
     "compare": {"types", "naming", "metrics", "escaping", "runs"},
     "figures": {"types", "files", "runs"},
     "ship": {"types", "reading", "files", "locks", "models", "defences", "layers"},
+    "check": {"types", "reading", "runs", "ship"},
     "assess": WORDS | {"cores", "locks", "data", "models", "defences", "train", "threat", "attacks", "metrics"},
     "configfile": WORDS | {"data", "models", "defences", "attacks"},
     "parts": WORDS | {"configfile", "data", "defences", "models"},

@@ -24,6 +24,7 @@ COMMANDS = {
     "report": commands.report,
     "figures": commands.figures,
     "compare": commands.compare,
+    "check": commands.check,
     "send": commands.send,
 }
 SETTABLE = (commands.run, commands.sweep, commands.tune)  # commands that take any setting as --key value

@@ -173,6 +173,28 @@ def compare(options: Namespace) -> None:
         tell(*FORMATS[options.format](compared).split("\n"))
 
 
+def check(options: Namespace) -> None:
+    """Fail unless audits hold what is asked for: the gate of a build."""
+    from attcem.check import Rules, check, junit, to_json
+    from attcem.check.rules import MEASURES
+    from attcem.files import write_atomically
+
+    if missing := [path for path in options.runs if not Path(path).is_dir()]:
+        raise UsageError(f"{missing[0]} is not a folder: give a run's, or an artifact's")
+    try:
+        rules = Rules(**chosen(options, *MEASURES, "suite"), allowed=tuple(options.allow_flags))
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    verdicts = check(options.runs, rules)
+    tell(*(line for verdict in verdicts for line in verdict.lines()))
+    for path, content in ((options.junit, junit), (options.json, to_json)):
+        if path:
+            write_atomically(Path(path), content(verdicts).encode())
+    failed = sum(not outcome.passed for verdict in verdicts for outcome in verdict.outcomes)
+    if failed:
+        raise ValueError(f"{failed} of {sum(len(verdict.outcomes) for verdict in verdicts)} rules fail")
+
+
 def send(options: Namespace) -> None:
     """Send pictures to the cloud's half of an artifact, and only what was audited."""
     from dataclasses import replace

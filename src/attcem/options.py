@@ -105,6 +105,27 @@ OPTIONS: dict[str, list[Option]] = {
         option("--against", metavar="NAME", help="the reference defence (default: noise, or the first)"),
         option("--format", choices=["text", "markdown", "latex", "csv", "json"], default="text", help="default: text"),
     ],
+    "check": [
+        option(
+            "runs", nargs="+", help="run folders, folders of them, or artifacts; seeds of one setting count together"
+        ),
+        option("--max-ssim", type=float, help="of the worst case"),
+        option("--min-mse", type=float, help="of the worst case"),
+        option("--min-mse-ratio", type=float, help="worst case over the mean image, a free guess; 1 hides everything"),
+        option("--max-rank1", type=float, help="share of pictures that the worst case finds among all"),
+        option("--max-recon-acc", type=float, help="share of reconstructions whose class a classifier names"),
+        option("--min-accuracy", type=float, help="on what is released"),
+        option("--suite", help="the attacks that the audit must have run (default: any)"),
+        option(
+            "--allow-flags",
+            nargs="+",
+            default=[],
+            metavar="N|TEXT",
+            help="so many flags of a run, or those with this text",
+        ),
+        option("--junit", metavar="FILE", help="also write JUnit XML"),
+        option("--json", metavar="FILE", help="also write JSON"),
+    ],
     "send": [
         option("artifact", help="a folder from `attcem export`"),
         option("images", nargs="*", help="PNG or JPEG files; without any, messages that wait are delivered"),
