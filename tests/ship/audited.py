@@ -87,6 +87,7 @@ def recording_cloud(folder: Path) -> Iterator[Recorded]:
         def log_message(self, *_: object) -> None: ...
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.handle_error = lambda *_: None  # type: ignore[method-assign]  # a device that hangs up is no news
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     seen.url = f"http://127.0.0.1:{server.server_address[1]}"

@@ -14,7 +14,7 @@ from attcem.ship.request import Message
 
 LARGEST_ANSWER = MEGABYTE
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 10.0
-TRY_AGAIN = frozenset({429, 502, 503, 504})
+TRY_AGAIN = frozenset({408, 429, 502, 503, 504})
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
