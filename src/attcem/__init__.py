@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from attcem.models import BACKBONES, Split
     from attcem.models.split import split
     from attcem.report import write_report
-    from attcem.ship import export, read_artifact
+    from attcem.ship import Device, export, read_artifact
     from attcem.train import evaluate, fit
     from attcem.types import Batch, Images, Result, View
 
@@ -32,13 +32,13 @@ _HOMES = {
     "attcem.experiment": ["load_run", "run"],
     "attcem.models": ["BACKBONES", "Split", "split"],
     "attcem.report": ["write_report"],
-    "attcem.ship": ["export", "read_artifact"],
+    "attcem.ship": ["Device", "export", "read_artifact"],
     "attcem.train": ["evaluate", "fit"],
     "attcem.types": ["Batch", "Images", "Result", "View"],
 }
 
 __all__ = ["ATTACKS", "BACKBONES", "DATASETS", "DEFENCES"]
-__all__ += ["Attack", "Batch", "Chain", "Defence", "Experiment", "Guard", "Images", "Noise"]
+__all__ += ["Attack", "Batch", "Chain", "Defence", "Device", "Experiment", "Guard", "Images", "Noise"]
 __all__ += ["Reconstruction", "Result", "Split", "View"]
 __all__ += ["create_defence", "load_data", "load_run", "make_data", "split"]
 __all__ += ["audit", "evaluate", "export", "fit", "read_artifact", "run", "write_report"]

@@ -3,7 +3,7 @@
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from attcem import __doc__ as ABOUT
 from attcem import __version__, commands
@@ -24,6 +24,8 @@ COMMANDS = {
     "report": commands.report,
     "figures": commands.figures,
     "compare": commands.compare,
+    "check": commands.check,
+    "send": commands.send,
 }
 SETTABLE = (commands.run, commands.sweep, commands.tune)  # commands that take any setting as --key value
 
@@ -33,6 +35,15 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(explain(message, list(self._option_string_actions)))
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As ever, but files may also be named after an option, which argparse takes for the end of them."""
+        found, rest = super().parse_known_args(args, namespace)
+        for action in self._get_positional_actions():
+            if action.nargs == "*":
+                getattr(found, action.dest).extend(word for word in rest if not word.startswith("-"))
+                rest = [word for word in rest if word.startswith("-")]
+        return found, rest
 
     def format_help(self) -> str:
         if self.get_default("call") is not commands.run:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
@@ -15,6 +16,7 @@ from attcem.terminal import interruptible, tell
 
 if TYPE_CHECKING:
     from attcem.config import Experiment
+    from attcem.ship import Prediction
     from attcem.types import Result
 
 
@@ -171,6 +173,54 @@ def compare(options: Namespace) -> None:
         tell(*FORMATS[options.format](compared).split("\n"))
 
 
+def check(options: Namespace) -> None:
+    """Fail unless audits hold what is asked for: the gate of a build."""
+    from attcem.check import Rules, check, junit, to_json
+    from attcem.check.rules import MEASURES
+    from attcem.files import write_atomically
+
+    if missing := [path for path in options.runs if not Path(path).is_dir()]:
+        raise UsageError(f"{missing[0]} is not a folder: give a run's, or an artifact's")
+    try:
+        rules = Rules(**chosen(options, *MEASURES, "suite"), allowed=tuple(options.allow_flags))
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    verdicts = check(options.runs, rules)
+    tell(*(line for verdict in verdicts for line in verdict.lines()))
+    for path, content in ((options.junit, junit), (options.json, to_json)):
+        if path:
+            write_atomically(Path(path), content(verdicts).encode())
+    failed = sum(not outcome.passed for verdict in verdicts for outcome in verdict.outcomes)
+    if failed:
+        raise ValueError(f"{failed} of {sum(len(verdict.outcomes) for verdict in verdicts)} rules fail")
+
+
+def send(options: Namespace) -> None:
+    """Send pictures to the cloud's half of an artifact, and only what was audited."""
+    from dataclasses import replace
+
+    from attcem.ship import Device, Unreachable
+
+    given = {"picture": options.per_picture, "lookalikes": options.per_lookalike or options.per_picture}
+    given |= chosen(options, "total", "nats")
+    reached = chosen(options, "state", "name", "ca", "timeout", "retries", "queue")
+    unsent = 0
+    with Device(options.artifact, options.cloud, key=os.environ.get("ATTCEM_KEY"), **reached) as device:
+        device.budget = replace(device.budget, **{name: value for name, value in given.items() if value is not None})
+        for image in options.images:
+            try:
+                print_prediction(image, device.send(image, resize=options.resize))
+            except Unreachable as error:
+                unsent += 1
+                tell(f"attcem: {image}: {error}", file=sys.stderr)
+        if not unsent:
+            for id, prediction in device.send_waiting().items():
+                print_prediction(id, prediction)
+    if unsent:
+        again = f"attcem send {options.artifact} --cloud {options.cloud}"
+        raise ValueError(f"{unsent} of {len(options.images)} messages wait: {again}")
+
+
 def get(options: Namespace) -> None:
     """Download a data set into the cache, or take it from a file."""
     from attcem.data import get_data
@@ -194,6 +244,10 @@ def readable_runs(paths: Sequence[str]) -> Iterator[list[Result]]:
     yield results
     if unread:
         raise ValueError(f"{len(unread)} of {len(results) + len(unread)} runs left out, for they cannot be read")
+
+
+def print_prediction(what: str, prediction: Prediction) -> None:
+    tell(f"{what}   {prediction.label}   {prediction.probabilities[prediction.label]:.3f}")
 
 
 def print_result(result: Result, folder: Path) -> None:

@@ -105,6 +105,45 @@ OPTIONS: dict[str, list[Option]] = {
         option("--against", metavar="NAME", help="the reference defence (default: noise, or the first)"),
         option("--format", choices=["text", "markdown", "latex", "csv", "json"], default="text", help="default: text"),
     ],
+    "check": [
+        option(
+            "runs", nargs="+", help="run folders, folders of them, or artifacts; seeds of one setting count together"
+        ),
+        option("--max-ssim", type=float, help="of the worst case"),
+        option("--min-mse", type=float, help="of the worst case"),
+        option("--min-mse-ratio", type=float, help="worst case over the mean image, a free guess; 1 hides everything"),
+        option("--max-rank1", type=float, help="share of pictures that the worst case finds among all"),
+        option("--max-recon-acc", type=float, help="share of reconstructions whose class a classifier names"),
+        option("--min-accuracy", type=float, help="on what is released"),
+        option("--suite", help="the attacks that the audit must have run (default: any)"),
+        option(
+            "--allow-flags",
+            nargs="+",
+            default=[],
+            metavar="N|TEXT",
+            help="so many flags of a run, or those with this text",
+        ),
+        option("--junit", metavar="FILE", help="also write JUnit XML"),
+        option("--json", metavar="FILE", help="also write JSON"),
+    ],
+    "send": [
+        option("artifact", help="a folder from `attcem export`"),
+        option("images", nargs="*", help="PNG or JPEG files; without any, messages that wait are delivered"),
+        option("--cloud", required=True, metavar="URL", help="where the other half is; a key is read from ATTCEM_KEY"),
+        option("--resize", action="store_true", help="cut out the middle and scale it to what the network takes"),
+        option(
+            "--per-picture", type=positive, help="sends of a picture (default: as many as the audit attacked, or 16)"
+        ),
+        option("--per-lookalike", type=positive, help="of a picture and its near-duplicates (default: the same)"),
+        option("--total", type=positive, help="sends of all pictures (default: 100,000)"),
+        option("--nats", type=float, help="of a picture and its near-duplicates, by the rate bound (default: any)"),
+        option("--state", metavar="DIR", help="where sends are remembered (default: ~/.local/state/attcem/device)"),
+        option("--name", default="cloud", help="what the server calls the model (default: cloud)"),
+        option("--ca", metavar="FILE", help="certificates to trust (default: the system's)"),
+        option("--timeout", type=float, default=10.0, metavar="S", help="seconds for each step of a try (default: 10)"),
+        option("--retries", type=int, default=3, help="more tries with the same message (default: 3)"),
+        option("--queue", type=int, default=64, help="messages that may wait for the cloud (default: 64)"),
+    ],
     "get": [
         option("name", help="see `attcem list data`"),
         option("--root", help="the cache (default: ATTCEM_DATA or ~/.cache/attcem)"),

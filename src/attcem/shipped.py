@@ -20,6 +20,8 @@ from attcem.reading.plain import read_content
 from attcem.ship import Artifact, export, read_artifact
 from attcem.ship.artifact import AUDIT, LARGEST, WEIGHTS, read_audit
 from attcem.ship.deployed import deploy
+from attcem.ship.predictability import predictable_messages
+from attcem.ship.release import open_release
 from attcem.train import under, unpack_modules
 from attcem.types import Result
 
@@ -55,7 +57,14 @@ def audit_artifact(
     settings = settings_with_draw(experiment, data)
     deployed = deploy(folder, artifact)
     result = audit(model, guard, data, experiment.audit, experiment=settings, deployed=deployed, progress=progress)
-    return result, before, disagreements(result, before, data)
+    drawn = predictable_noise(folder, artifact)
+    return result, before, drawn + disagreements(result, before, data)
+
+
+def predictable_noise(folder: Path, artifact: Artifact) -> list[str]:
+    """Why somebody could know the noise of the shipped device; nothing where there is no noise to know."""
+    picture = np.zeros(artifact.picture.shape, np.float32)
+    return predictable_messages(lambda: open_release(folder, artifact), picture) if artifact.randomness else []
 
 
 def rebuild(folder: Path, artifact: Artifact, guard: Guard) -> tuple[Split, Guard]:
