@@ -17,8 +17,7 @@ class DCT(Defence):
 
     x → DᵀM D x on each block × block patch of each channel, D the orthonormal cosine transform, M zero for `count`
     frequencies in JPEG's zigzag order. Two images that differ in nothing else are sent alike. The removal of visual
-    information in front of InfoDecom (Deng et al., AAAI 2026), and the pruning of frequencies in face recognition
-    (Wang et al., AAAI 2022), without what follows it there.
+    information that InfoDecom begins with (Deng et al., AAAI 2026; there block 8 and count 10, low), without the rest.
 
     Args:
         count: how many frequencies of a block are removed.
