@@ -27,7 +27,7 @@ class DCT(Defence):
 
     strength = "count"
 
-    def __init__(self, count: int = 1, remove: str = "low", block: int = 4) -> None:
+    def __init__(self, count: int = 8, remove: str = "low", block: int = 4) -> None:
         super().__init__()
         if isinstance(block, bool) or not isinstance(block, int) or not 2 <= block <= 64:
             raise ValueError(f"dct block={block!r} must be a whole number from 2 to 64: JPEG's is 8")
