@@ -23,6 +23,7 @@ GOALS = {
     "fisher": 3.00,
     "arl": 2.20,
     "adversary": 1.70,
+    "dct": RELEASE_ONLY,
     "wire": RELEASE_ONLY,
     "adversarial_noise": 2.20,
 }

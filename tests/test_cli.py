@@ -64,11 +64,13 @@ def test_the_printed_line_puts_the_mean_image_beside_the_worst_case(finished, ti
     assert main(["run", str(tiny), "--out", str(finished), "--seed", "3", "--resume"]) == 0
     printed = capsys.readouterr().out
     result = json.loads((finished / "result.json").read_text())
+    worst, free = result["worst"], result["baselines"]["mean_image"]
     assert f"{result['accuracy']:.4f}" in printed
     assert (
-        f"{result['worst']['mse']['mean']:.5f}   (mean image {result['baselines']['mean_image']['mse']['mean']:.5f})"
-        in printed
+        f"{worst['mse']['mean']:.5f}   {worst['mse']['mean'] / free['mse']['mean']:.3f} of the mean image's "
+        f"{free['mse']['mean']:.5f}" in printed
     )
+    assert f"{worst['psnr']['mean'] - free['psnr']['mean']:+.2f} dB over the mean image" in printed
 
 
 def test_a_run_is_not_overwritten_and_not_mixed_with_another(finished, tiny, capsys):

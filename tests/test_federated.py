@@ -171,5 +171,5 @@ def test_the_table_shows_a_dash_for_a_client_whose_classes_were_not_attacked():
     run.clients = [known, known | {"client": 3, "worst": {"mse": None}, "mean_image_mse": None, "accuracy": None}]
     first, second = client_table(run).lines
     assert first[0] == "client 0" and first[1].startswith("b 75") and first[2:6] == ["8", "0.500", "0.0200", "0.0800"]
-    assert first[6].startswith("75") and second[3:7] == ["–"] * 4
+    assert first[6] == "0.250" and second[3:7] == ["–"] * 4
     assert second[0] == "client 3"

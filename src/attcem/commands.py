@@ -253,8 +253,10 @@ def print_prediction(what: str, prediction: Prediction) -> None:
 def print_result(result: Result, folder: Path) -> None:
     tell(*(f"flag: {flag}" for flag in result.flags))
     tell(f"accuracy      {result.accuracy:.4f}")
-    tell(f"worst MSE     {result.worst.mse:.5f}   (mean image {result.baselines['mean_image'].mse:.5f})")
-    tell(f"worst PSNR    {result.worst.psnr:.2f} dB   SSIM {result.worst.ssim:.3f}")
+    free = result.baselines["mean_image"].mse
+    tell(f"worst MSE     {result.worst.mse:.5f}   {result.mse_ratio:.3f} of the mean image's {free:.5f}")
+    tell(f"worst PSNR    {result.worst.psnr:.2f} dB   {result.psnr_gain:+.2f} dB over the mean image")
+    tell(f"worst SSIM    {result.worst.ssim:.3f}")
     for client in result.clients:
         measured = ((client["accuracy"], 4), (client["worst"]["mse"], 5), (client["mean_image_mse"], 5))
         accuracy, worst, mean = ("-" if value is None else f"{value:.{digits}f}" for value, digits in measured)

@@ -93,6 +93,8 @@ class TrainConfig:
         weight_decay: Weight decay; the recipe's own if not given.
         w_lr: Weigh penalties by 0.001/lr while lr is large (maths §3); the recipe's own if not given.
         ramp: Epochs over which a penalty rises to its full weight after its warm-up.
+        label_smoothing: Share of the target that is spread evenly over all classes; accuracy and losses of validation
+            and audit stay those of the labels.
         start_from: Run folder whose weights to fine-tune.
         crop: Random shift in pixels.
         flip: Random horizontal flip.
@@ -108,6 +110,7 @@ class TrainConfig:
     weight_decay: float | None = None
     w_lr: bool | None = None
     ramp: float = 0.0
+    label_smoothing: float = 0.0
     start_from: str | None = None
     crop: int = 4
     flip: bool = True
@@ -120,6 +123,15 @@ class TrainConfig:
         require(self.batch >= 1, f"train.batch must be at least 1, not {self.batch}")
         require(not self.ramp < 0, f"train.ramp must be zero or positive, not {self.ramp}")
         require(self.lr is None or self.lr > 0, f"train.lr must be positive, not {self.lr}")
+        share = f"train.label_smoothing must be a share from 0 to below 1, not {self.label_smoothing}: try 0.1"
+        require(0 <= self.label_smoothing < 1, share)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain types, as written wherever training is recorded, without smoothing where there is none."""
+        settings = dataclasses.asdict(self)
+        if self.label_smoothing == 0:  # runs are called, and resumed, as they were before it could be set
+            del settings["label_smoothing"]
+        return settings
 
 
 @dataclass(frozen=True)
@@ -202,8 +214,8 @@ class Experiment:
         return self if device is None else dataclasses.replace(self, train=with_options(self.train, {"device": device}))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain types, as written to config.yaml and result.json, without what is not used: clients, a crossing."""
-        settings = dataclasses.asdict(self)
+        """Plain types, as written to config.yaml and result.json, without what is not used."""
+        settings = dataclasses.asdict(self) | {"train": self.train.to_dict()}
         if self.clients.count == 1:  # the folder and file of such a run are those of before there were clients
             del settings["clients"]
         if self.model.crossing is None:

@@ -41,6 +41,21 @@ def test_text_lines_up_and_says_where_and_against_what():
     assert "+0.00500" in ours and "<0.001" in ours
 
 
+def test_a_score_stands_beside_itself_over_the_mean_image():
+    """Which has .08 and 20 dB here."""
+    runs = planted(0.005)
+    heading, reference, ours = (line.split("  ") for line in FORMATS["text"](quickly(runs)).splitlines()[-3:])
+    assert [cell for cell in heading if cell][5].strip() == "MSE ratio"
+    assert "0.375" in reference and "0.438" in ours, "0.03 and 0.035 over 0.08"
+    decibels = FORMATS["text"](quickly(runs, metric="psnr"))
+    assert "PSNR gain: over the mean image, a free guess with 20.00; 0 is no better" in decibels
+    assert f"{row(quickly(runs, metric='psnr'), BOUND).mean - 20:+.2f}" in decibels
+    assert "mean image" not in FORMATS["text"](quickly(runs, metric="ssim"))
+    for run in runs:
+        run.baselines = {}
+    assert "MSE ratio" not in FORMATS["latex"](quickly(runs)) and '"free": null' in FORMATS["json"](quickly(runs))
+
+
 def test_markdown_csv_and_json_hold_the_same_numbers():
     found = quickly([*planted(0.005), *(made({"gmm": {"lam": 1}}, 0.85, 0.03, s) for s in range(3))], at_accuracy=0.65)
     table = [line for line in FORMATS["markdown"](found).splitlines() if line.startswith("|")]
@@ -84,8 +99,8 @@ def test_hostile_names_are_text_in_every_format():
     assert [line.defence for line in found.rows] == [FORMULA, HOSTILE]
 
     *opening, table = FORMATS["markdown"](found).split("\n\n")
-    assert len(opening) == 4 and not re.search(r"<|(?<!\\)\[", "".join(opening) + table)
-    assert {line.count("|") for line in table.splitlines()} == {12} and len(table.splitlines()) == 4
+    assert len(opening) == 5 and not re.search(r"<|(?<!\\)\[", "".join(opening) + table)
+    assert {line.count("|") for line in table.splitlines()} == {13} and len(table.splitlines()) == 4
 
     noise, bound = csv.DictReader(FORMATS["csv"](found).splitlines(keepends=True))
     assert noise["defence"] == "'" + FORMULA
@@ -93,7 +108,7 @@ def test_hostile_names_are_text_in_every_format():
     assert float(noise["difference"]) < 0
 
     text = FORMATS["text"](found).splitlines()
-    assert len(text) == 4 + 1 + 3 and all(map(str.isprintable, text))
+    assert len(text) == 5 + 1 + 3 and all(map(str.isprintable, text))
 
 
 def test_a_page_gets_a_table_per_question_whose_lines_know_their_runs():

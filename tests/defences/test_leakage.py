@@ -39,6 +39,7 @@ CLAIMS: dict[str, tuple[Chain, Chain]] = {
     "adversary": ({"adversary": {"lam": 0.2}} | NOISE, NOISE),
     "adversarial_noise": ({"adversarial_noise": {"budget": 0.5, "lam": 3.0}} | NOISE, NOISE),
     "pruning": ({"pruning": {"keep": 0.1}} | NOISE, NOISE),
+    "dct": ({"dct": {"count": 8}} | NOISE, NOISE),
     "bound": ({"bound": {"lam": 3.0}} | NOISE, NOISE),
     "gmm": ({"gmm": {"lam": 30.0}} | NOISE, NOISE),
     "gated": ({"gated": {"form": "gates", "lam": 16.0, "warmup": 1}} | NOISE, NOISE),

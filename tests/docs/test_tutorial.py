@@ -100,5 +100,5 @@ def test_the_tutorial_runs_from_clone_to_comparison(newcomer, tmp_path):
 def test_the_tutorial_shows_what_its_commands_print():
     """Lines of the sample output begin as the program's own do: the numbers are those of one real run."""
     shown = "".join(code(PAGE, "text"))
-    for line in ("accuracy ", "worst MSE ", "(mean image ", "flag: ", "worst-case MSE at accuracy", "verdict"):
+    for line in ("accuracy ", "worst MSE ", "of the mean image's ", "flag: ", "worst-case MSE at accuracy", "verdict"):
         assert line in shown

@@ -68,6 +68,9 @@ def test_the_trade_off_has_means_bars_over_seeds_a_ceiling_and_a_floor():
     assert bar([0.5]) == 0.0
     names = [text.get_text() for text in figure.legends[0].get_texts()]
     assert names == ["mean image", "no defence", "noise", "noise + slot"]
+    (above,) = axes.child_axes
+    assert "MSE ratio" in above.get_xlabel()
+    assert above._functions[0](0.08) == pytest.approx(1) and above._functions[1](0.5) == pytest.approx(0.04)
 
 
 def test_a_name_that_begins_with_an_underscore_is_in_the_legend():

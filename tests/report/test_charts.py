@@ -49,7 +49,7 @@ def settings():
 
 def test_the_tradeoff_shows_means_their_spread_and_what_is_free(settings):
     chart = tradeoff(settings)
-    assert list(chart.drawings) == ["MSE", "SSIM", "recovered share"]
+    assert list(chart.drawings) == ["MSE", "MSE ratio", "SSIM"]
     drawing = chart.drawings["MSE"]
     bare = next(trace for trace in drawing.traces if trace.get("name") == "no defence")
     assert bare["y"] == [pytest.approx(0.89)] and bare["error_y"]["array"] == [pytest.approx(0.01 * math.sqrt(2))]
@@ -59,6 +59,8 @@ def test_the_tradeoff_shows_means_their_spread_and_what_is_free(settings):
         "no defence",
     ]
     assert [line["x0"] for line in drawing.layout["shapes"]] == pytest.approx([0.08, 0.048, 0.004])
+    ratio = chart.drawings["MSE ratio"].layout
+    assert ratio["shapes"][0]["x0"] == 1 and "right: hides more" in ratio["xaxis"]["title"]["text"]
     assert chart.table.lines[0][:2] == ["no defence", "89.0\xa0% ± 1.4\xa0%"]
     assert chart.table.lines[1][2] == "0.0200" and chart.table.lines[2][2] == "0.0800"
 

@@ -192,7 +192,7 @@ def test_what_was_not_measured_is_a_dash():
     run.cost, run.baselines = {}, {}
     run.history = [{"epoch": 0, "loss": math.nan}, {"loss": math.inf}]
     ((row, *baselines),) = run_table(settings_of([run]))
-    assert [row.cells[i][0] for i in (0, 1, 4, 7)] == ["–"] * 4
+    assert [row.cells[i][0] for i in (0, 1, 2, 4, 8)] == ["–"] * 5
     assert {cell for baseline in baselines for cell in baseline.cells} == {("–", "")}
     assert not re.search(r"\b(nan|inf)\b", read(render([run])).text)
 

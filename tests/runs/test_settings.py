@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ from attcem.runs.config import numbers
 from attcem.runs.leak import recovered_share
 from attcem.runs.names import name_run
 from attcem.runs.settings import find_twins
-from tests.report.made import make_result
+from tests.report.made import make_result, scores
 
 
 @pytest.mark.parametrize(
@@ -78,6 +80,16 @@ def test_undefended_comes_first():
 def test_recovered_share_is_clipped_at_zero(mse, share):
     run = make_result(mse=mse)
     assert recovered_share(run.worst, run) == pytest.approx(share)
+
+
+def test_a_result_tells_its_worst_case_by_what_the_mean_image_has_for_free():
+    run = make_result(mse=0.02, mean_image=0.08)
+    assert (run.mse_ratio, run.psnr_gain) == pytest.approx((0.25, 0.0))
+    assert run.over_free(run.baselines["mean_image"], "mse") == 1
+    assert run.over_free(run.attacks["decoder"], "mse") == pytest.approx(0.275)
+    assert not {"mse_ratio", "psnr_gain"} & run.to_json().keys(), "derived, so not stored"
+    run.baselines["mean_image"] = scores(0.0, psnr=15.5)
+    assert math.isnan(run.mse_ratio) and run.psnr_gain == pytest.approx(4.5)
 
 
 def test_recovered_share_without_mean_image_is_unknown():

@@ -102,7 +102,7 @@ def every_crossing(folder: Path) -> dict[str, Tensor]:
         small = {"channels": 4} if name in ("map", "pool", "vector") else {"tokens": 3, "width": 4}
         model = split("vgg11_bn", data=few(), cut=4, width=0.05, crossing={name: small | {"normalise": True}})
         guard = Noise(0.1) + create_defence("bound", warmup=1) + create_defence("adversary", **TINY)
-        found |= {f"{name}: {key}": value for key, value in trained(guard, model=model).items()}
+        found |= {f"{name}: {key}": value for key, value in trained(guard, model=model, label_smoothing=0.1).items()}
     return found
 
 

@@ -28,6 +28,7 @@ class Comparison:
     flags: tuple[str, ...]
     metric: str
     accuracy: float
+    free: float  # the mean image's score, which anyone has without a latent; NaN where it was not measured
     chosen: str
     reference: str
     area_span: Span | None
@@ -80,7 +81,9 @@ def compare(
     members = {curve.name: tuple(sorted(places[id(run)] for run in curve.runs)) for curve in curves}
     owners = {id(run): curve.name for curve in curves for run in curve.runs}
     flags = summarise_flags((owners.get(id(run), UNDEFENDED), run.flags) for run in runs)
-    return Comparison(flags, metric, accuracy, chosen, reference.name, span, tuple(rows), members)
+    guesses = [run.baselines["mean_image"].named() for run in runs if "mean_image" in run.baselines]
+    free = mean([guess[metric] for guess in guesses if metric in guess])
+    return Comparison(flags, metric, accuracy, free, chosen, reference.name, span, tuple(rows), members)
 
 
 def matched_accuracy(curves: Sequence[Curve]) -> tuple[float, str]:

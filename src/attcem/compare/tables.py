@@ -14,10 +14,15 @@ from attcem.escaping import in_latex, in_markdown, in_terminal
 from attcem.metrics import METRICS
 from attcem.runs.config import grouped
 from attcem.runs.numbers import MISSING, map_numbers
-from attcem.types import Line, Result, Table
+from attcem.types import OVER_FREE, Line, Result, Table
 
 DIGITS = {"mse": 5, "psnr": 2, "ssim": 4}
-HEADINGS = "defence", "strengths", "seeds", "accuracies", "{}", "difference", "95 % interval", "p", "Wilcoxon p", "area"
+FOUND, TESTED = (
+    ("defence", "strengths", "seeds", "accuracies"),
+    ("difference", "95 % interval", "p", "Wilcoxon p", "area"),
+)
+RELATIVE = {"mse": ("MSE ratio", ".3f", "1"), "psnr": ("PSNR gain", "+.2f", "0")}
+"""Metric → its value over the mean image's: the column's name, its digits, and what is no better."""
 
 
 def opening(comparison: Comparison) -> list[str]:
@@ -32,11 +37,20 @@ def opening(comparison: Comparison) -> list[str]:
     ]
     if comparison.area_span:
         lines.append(f"area: mean {score} over the accuracies that all defences cover, {comparison.area_span}")
+    if relative := relative_to_free(comparison):
+        name, _, nothing = relative
+        free = f"{comparison.free:.{DIGITS[comparison.metric]}f}"
+        lines.append(f"{name}: over the mean image, a free guess with {free}; {nothing} is no better than that")
     return lines
 
 
-def cells(row: Row, metric: str) -> list[str]:
-    digits = DIGITS.get(metric, 4)
+def relative_to_free(comparison: Comparison) -> tuple[str, str, str] | None:
+    return None if math.isnan(comparison.free) else RELATIVE.get(comparison.metric)
+
+
+def cells(row: Row, comparison: Comparison) -> list[str]:
+    metric = comparison.metric
+    digits, relative = DIGITS.get(metric, 4), relative_to_free(comparison)
     interval = f"[{row.difference_low:+.{digits}f}, {row.difference_high:+.{digits}f}]"
     return [
         row.defence,
@@ -44,6 +58,7 @@ def cells(row: Row, metric: str) -> list[str]:
         str(row.seeds),
         row.spans or MISSING,
         _spread(row.mean, row.std, digits),
+        *([_number(OVER_FREE[metric](row.mean, comparison.free), relative[1])] if relative else []),
         _number(row.difference, f"+.{digits}f"),
         MISSING if math.isnan(row.difference) else interval,
         _chance(row.p),
@@ -66,8 +81,9 @@ def _chance(p: float) -> str:
 
 
 def _grid(comparison: Comparison) -> list[list[str]]:
-    heading = [name.format(comparison.metric.upper()) for name in (*HEADINGS, "verdict")]
-    return [heading, *(cells(row, comparison.metric) for row in comparison.rows)]
+    relative = relative_to_free(comparison)
+    heading = [*FOUND, comparison.metric.upper(), *([relative[0]] if relative else []), *TESTED, "verdict"]
+    return [heading, *(cells(row, comparison) for row in comparison.rows)]
 
 
 def as_text(comparison: Comparison) -> str:
@@ -79,7 +95,7 @@ def as_text(comparison: Comparison) -> str:
 
 def as_markdown(comparison: Comparison) -> str:
     heading, *lines = [f"| {' | '.join(map(in_markdown, line))} |" for line in _grid(comparison)]
-    table = [heading, "|" + "---|" * (len(HEADINGS) + 1), *lines]
+    table = [heading, "|" + "---|" * len(_grid(comparison)[0]), *lines]
     return "\n\n".join([*map(in_markdown, opening(comparison)), "\n".join(table)])
 
 
@@ -87,13 +103,14 @@ def as_latex(comparison: Comparison) -> str:
     """A table for a paper, with booktabs; flags, and how to read it, stand above as comments."""
     heading, *lines = [" & ".join(map(in_latex, line)) + r" \\" for line in _grid(comparison)]
     comments = [f"% {' '.join(line.split())}" for line in opening(comparison)]
-    columns = "l" + "r" * (len(HEADINGS) - 1) + "l"
+    columns = "l" + "r" * (len(_grid(comparison)[0]) - 2) + "l"
     table = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", heading, r"\midrule", *lines, r"\bottomrule"]
     return "\n".join([*comments, r"% \usepackage{booktabs}", *table, r"\end{tabular}"])
 
 
 def as_csv(comparison: Comparison) -> str:
     where = {"metric": comparison.metric, "accuracy": comparison.accuracy, "reference": comparison.reference}
+    where["free"] = "" if math.isnan(comparison.free) else comparison.free
     records = [where | _without_nan(asdict(row)) | {"notes": "; ".join(row.notes)} for row in comparison.rows]
     return escaping.as_csv(records).rstrip("\n")
 

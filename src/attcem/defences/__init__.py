@@ -14,6 +14,7 @@ from attcem.defences.base import NOISE, Defence, Undefended
 from attcem.defences.base import WEIGHTED as WEIGHTED
 from attcem.defences.base import Stage as Stage
 from attcem.defences.bound import Bound
+from attcem.defences.dct import DCT
 from attcem.defences.dropout import Dropout
 from attcem.defences.fisher import Fisher
 from attcem.defences.gated import Gated
@@ -59,6 +60,7 @@ DEFENCES: dict[str, type[Defence]] = {
     "fisher": Fisher,
     "pruning": Pruning,
     "transfer": Transfer,
+    "dct": DCT,
     "wire": Wire,
 }
 for _kind, _defence in DEFENCES.items():

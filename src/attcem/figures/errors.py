@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from attcem.figures.group import MOST, Drawn, Group
 from attcem.figures.style import COLUMN, PAGE, UNDEFENDED, Entry, blank, short, with_legend, wrapped
 from attcem.runs.numbers import amount, is_number, mean, spread
@@ -70,7 +72,17 @@ def tradeoff(group: Group) -> Figure:
         entries.append(Entry(drawn.name, style))
     axes.set(xlabel="worst-case MSE (further right hides more)", ylabel="accuracy", xlim=(0, None))
     axes.set_ylim(bottom=max(0.0, axes.get_ylim()[0]))
+    draw_ratio(axes, group.mean_image)
     return with_legend(figure, entries)
+
+
+def draw_ratio(axes: Axes, free: float) -> None:
+    """A second scale above the first: MSE over the mean image's; none where that was not measured."""
+    if is_number(free) and free > 0:
+        above = axes.secondary_xaxis(
+            "top", functions=(lambda mse: np.asarray(mse) / free, lambda over: np.asarray(over) * free)
+        )
+        above.set_xlabel("MSE ratio (1: the mean image)")
 
 
 def per_class(one: Drawn) -> dict[str, list[float]]:

@@ -1,5 +1,6 @@
 """One equation, one pure function; tensors in, tensors out, entropies in nats."""
 
+from attcem.maths.dct import block_filter, cosines, zigzag
 from attcem.maths.draws import DISTRIBUTIONS, gaussian_like
 from attcem.maths.gates import THRESHOLDS, Circumstances, class_gate, excess, hinge, snr_gate, variance_threshold
 from attcem.maths.moments import Moments, covariance, merge, moments, segment_count, segment_softmax, segment_sum
@@ -11,7 +12,9 @@ __all__ = [
     "Circumstances",
     "Moments",
     "assignment_information",
+    "block_filter",
     "class_gate",
+    "cosines",
     "covariance",
     "diagonal_rate",
     "entropy",
@@ -29,4 +32,5 @@ __all__ = [
     "snr_gate",
     "variance_threshold",
     "widen",
+    "zigzag",
 ]

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from attcem.report.charts import Grid
-from attcem.runs.leak import best_attack, recovered_share
-from attcem.runs.numbers import MISSING, Show, count, decibel, is_number, mean, percent, plus_minus, ratio, small
+from attcem.runs.leak import best_attack
+from attcem.runs.numbers import MISSING, Show, count, decibel, gain, is_number, mean, percent, plus_minus, ratio, small
 from attcem.runs.settings import Place, Setting, places
-from attcem.types import Result, Scores
+from attcem.types import OVER_FREE, Result, Scores
 
 BASELINES = {"mean_image": "mean image", "class_mean": "class mean", "nearest_public": "nearest public image"}
 
@@ -21,20 +21,22 @@ class Column(NamedTuple):
     show: Show
     value: Callable[[Result, Scores], float]
     of_scores: bool = True  # whether it is a property of reconstructions, so that a baseline has it too
+    derived: bool = False  # from another column and the mean image
 
 
 COLUMNS = (
     Column("accuracy", "↑ better", ratio, lambda run, scores: run.accuracy, of_scores=False),
     Column("MSE", "↑ hides more", small, lambda run, scores: scores.mse),
+    Column("MSE ratio", "1: the mean image", ratio, lambda run, scores: run.over_free(scores, "mse"), derived=True),
     Column("PSNR", "↓ hides more", decibel, lambda run, scores: scores.psnr),
+    Column("PSNR gain", "0: the mean image", gain, lambda run, scores: run.over_free(scores, "psnr"), derived=True),
     Column("SSIM", "↓ hides more", ratio, lambda run, scores: scores.ssim),
-    Column("recovered share", "↓ hides more", percent, lambda run, scores: recovered_share(scores, run)),
     Column("recon_acc", "↓ hides more", ratio, lambda run, scores: scores.recon_acc),
     Column("reid_top1", "↓ hides more", ratio, lambda run, scores: scores.reid_top1),
     Column("bytes", "on the wire", count, lambda run, scores: run.cost.get("bytes", math.nan), of_scores=False),
 )
 LEAKS = {column.title: column for column in COLUMNS if column.of_scores}
-METRICS = {title.lower(): column.show for title, column in LEAKS.items() if title != "recovered share"}
+METRICS = {title.lower(): column.show for title, column in LEAKS.items() if not column.derived}
 SHARES = ("recon_acc", "reid_top1")  # metrics that are 0 or 1 per image: their percentiles say nothing
 
 
@@ -104,7 +106,7 @@ def _client_row(client: Mapping[str, Any]) -> dict[str, str]:
     """Column → cell; scores, and what they are compared with, are on the client's own mix of classes."""
     worst, free, images = client["worst"], client["mean_image_mse"], client["images"] or math.nan
     mse = worst.get("mse")
-    recovered = max(0.0, 1 - mse / free) if is_number(mse) and is_number(free) and free > 0 else None
+    over_free = OVER_FREE["mse"](mse, free) if is_number(mse) and is_number(free) else None
     largest = sorted(client["classes"].items(), key=lambda item: -item[1])[:NAMED]
     return {
         "client": f"client {client['client']}",
@@ -113,7 +115,7 @@ def _client_row(client: Mapping[str, Any]) -> dict[str, str]:
         "accuracy": ratio(client["accuracy"]),
         "MSE": small(mse),
         "mean image": small(free),
-        "recovered share": percent(recovered),
+        "MSE ratio": ratio(over_free),
         "PSNR": decibel(worst.get("psnr")),
         "SSIM": ratio(worst.get("ssim")),
         "recon_acc": ratio(worst.get("recon_acc")),

@@ -9,7 +9,7 @@ from attcem.runs.names import UNDEFENDED
 from attcem.runs.numbers import MISSING, is_number, mean, mean_and_spread, share, spread
 
 NAMED = 7  # up to so many settings are named beside their points; more would be a heap
-SHOWN = [LEAKS[name] for name in ("MSE", "SSIM", "recovered share")]
+SHOWN = [LEAKS[name] for name in ("MSE", "MSE ratio", "SSIM")]
 MARKS = {"mean_image": "mean image: nothing left to see", "class_mean": "class mean: the label alone"}
 WIDTH, HEIGHT = 500.0, 340.0  # pixels that a chart has for its points, about
 LETTER, LINE, AWAY = 6.6, 14.0, 9.0
@@ -50,7 +50,7 @@ def _drawing(leak: Column, settings: Sequence[Setting]) -> Drawing:
     traces = _family(leak, bare, None, labels)
     for place, family in enumerate(families):
         traces += _family(leak, [setting for setting in measured if setting.family == family], place, labels)
-    title = f"worst-case {leak.title}   ({'right' if '↑' in leak.hint else 'left'}: hides more)"
+    title = f"worst-case {leak.title}   ({'left' if '↓' in leak.hint else 'right'}: hides more)"
     axes = {"xaxis": axis(title, range=x_range), "yaxis": axis("accuracy", tickformat=".0%", range=y_range)}
     return Drawing(traces, axes | labelled_lines(marks) | {"hovermode": "closest"})
 

@@ -10,10 +10,8 @@ from attcem.types import Result, Scores
 
 def recovered_share(scores: Scores, run: Result) -> float:
     """1 − MSE / MSE of the mean image, at least 0: what an attack saw of all there is beyond the average picture."""
-    average = run.baselines.get("mean_image")
-    if average is None or not average.mse > 0 or not is_number(scores.mse):
-        return float("nan")
-    return max(0.0, 1 - scores.mse / average.mse)
+    ratio = run.over_free(scores, "mse")
+    return max(0.0, 1 - ratio) if is_number(ratio) else float("nan")
 
 
 def best_attack(run: Result, among: Collection[str]) -> str | None:

@@ -24,6 +24,7 @@ small = _shown_as(lambda value: f"{value:.1e}" if 0 < abs(value) < 1e-4 else f"{
 scientific = _shown_as(lambda value: f"{value:.3g}")
 ratio = _shown_as(lambda value: f"{value:.3f}")
 decibel = _shown_as(lambda value: f"{value:.1f}")
+gain = _shown_as(lambda value: f"{value:+.1f}")
 percent = _shown_as(lambda value: f"{100 * value:.0f}{SPACE}%")
 share = _shown_as(lambda value: f"{100 * value:.1f}{SPACE}%")
 count = _shown_as(lambda value: f"{value:,.0f}".replace(",", "\N{NARROW NO-BREAK SPACE}"))

@@ -40,6 +40,7 @@ def audit_lines(audit: Result) -> list[str]:
         "accuracy": f"{audit.accuracy:.4f}",
         "worst-case MSE": f"{audit.worst.mse:.5f}",
         "MSE of the mean image, a free guess": f"{free.mse:.5f}",
+        "MSE ratio: 1 is nothing beyond that guess": f"{audit.mse_ratio:.3f}",
         "worst-case SSIM": f"{audit.worst.ssim:.3f}",
         "suite": f"{audit.suite}, threat model {audit.threat}",
         "commit": audit.commit or "unknown",

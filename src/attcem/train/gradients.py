@@ -40,6 +40,7 @@ def one_pass(
     *,
     progress: float = 0.0,
     watched: bool = False,
+    label_smoothing: float = 0.0,
 ) -> StepReport:
     """Fill every gradient with `grad(task) + weight · grad(penalty)`, the encoder visited once.
 
@@ -54,7 +55,7 @@ def one_pass(
     z = team.run_rows(model.encoder, x)
     leaf = z.detach().requires_grad_()
     logits = team.run_rows(model.decoder, guard.release(leaf))
-    loss = F.cross_entropy(logits, y)
+    loss = F.cross_entropy(logits, y, label_smoothing=label_smoothing)
     loss.backward()
     # a release that ignores the latent leaves no gradient at it.
     at_latent = torch.zeros_like(leaf) if leaf.grad is None else leaf.grad

@@ -68,6 +68,7 @@ class Learner:
                 self.team,
                 progress=epoch / self.config.epochs,
                 watched=watched,
+                label_smoothing=self.config.label_smoothing,
             )
         # a defence's own parameters are clipped by themselves: they must not slow the network down.
         norms = [torch.nn.utils.clip_grad_norm_(group["params"], self.recipe.clip) for group in groups]

@@ -1,7 +1,6 @@
 """The training loop: one released graph, one backward pass through the encoder, best epoch by validation."""
 
 import copy
-import dataclasses
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -47,7 +46,7 @@ def fit(
         before a penalty starts: see how far its own parameters alone could lower it
         for each epoch:
             for each augmented batch of private images:
-                z = encoder(x); released = guard.release(z); loss = cross-entropy(decoder(released), y)
+                z = encoder(x); released = guard.release(z); loss = cross-entropy(decoder(released), smoothed y)
                 grad = grad(loss) + λ · w_lr · grad(penalty), mixed at the latent
                 step, unless something is not finite: then skip, count, and undo the batch's running statistics
                 guard.observe(batch)
@@ -91,7 +90,7 @@ class Training:
         self.checkpoint = None if self.out is None else self.out / "checkpoint"
         self.team, self.shown = team, progress and team.first
         self.state = State(
-            dataclasses.asdict(config), model.spec, seed, draw=data.draw.get("sha256", ""), defence=describe(guard)
+            config.to_dict(), model.spec, seed, draw=data.draw.get("sha256", ""), defence=describe(guard)
         )
         self.best: dict[str, torch.Tensor] = {}
         self.untrained = {

@@ -3,10 +3,11 @@
 from attcem.types.beside import Explanation
 from attcem.types.images import Batch, Images, Latent, Released
 from attcem.types.result import Record, Result
-from attcem.types.scores import Line, Scores, Summary, Table
+from attcem.types.scores import OVER_FREE, Line, Scores, Summary, Table
 from attcem.types.view import Deployed, Device, Oracle, Recording, View, Workbook
 
 __all__ = [
+    "OVER_FREE",
     "Batch",
     "Deployed",
     "Device",

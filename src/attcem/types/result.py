@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,7 +16,7 @@ from attcem.files import replacing, write_atomically
 from attcem.reading.plain import read_json
 from attcem.reading.typed import from_plain
 from attcem.types.beside import TRAINED, Explanation, Gallery, check_shown, read_gallery, read_scores
-from attcem.types.scores import Scores
+from attcem.types.scores import OVER_FREE, Scores
 from attcem.types.shapes import Bounds, Client, Config, Risk
 
 SCHEMA = "attcem-result-1"
@@ -87,6 +88,21 @@ class Result:
     folder: Path | None = field(default=None, repr=False, compare=False)  # where it was read from
 
     BESIDE = ("gallery", "per_image", "diagnostics", "explanations", "folder")
+
+    @property
+    def mse_ratio(self) -> float:
+        """The worst case's MSE over the mean image's: 1 is nothing beyond the free attack, 0 is the picture itself."""
+        return self.over_free(self.worst, "mse")
+
+    @property
+    def psnr_gain(self) -> float:
+        """The worst case's PSNR above the mean image's, in dB: 0 is nothing beyond the free attack."""
+        return self.over_free(self.worst, "psnr")
+
+    def over_free(self, scores: Scores, metric: str) -> float:
+        """Scores of this run, told by what the mean image has for free; NaN where that was not measured."""
+        free = self.baselines.get("mean_image")
+        return math.nan if free is None else OVER_FREE[metric](scores.named()[metric], free.named()[metric])
 
     def to_json(self) -> dict[str, Any]:
         data = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name not in self.BESIDE}
