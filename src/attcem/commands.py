@@ -221,6 +221,29 @@ def send(options: Namespace) -> None:
         raise ValueError(f"{unsent} of {len(options.images)} messages wait: {again}")
 
 
+def serve(options: Namespace) -> None:
+    """Answer for the cloud's half of an artifact, over HTTP and gRPC, until told to stop."""
+    from attcem.ship.keys import read_keys
+    from attcem.ship.limits import Limits
+    from attcem.ship.service import CloudService
+    from attcem.ship.serving import check_tls, serve
+
+    tls = check_tls(options.cert, options.key)
+    keys = read_keys(options.keys)
+    limits = Limits(options.max_body, options.max_batch, options.max_concurrent, options.rate)
+    service = CloudService(options.artifact, keys=keys, limits=limits, **chosen(options, "name", "threads"))
+
+    def started(scheme: str, port: int, grpc_port: int | None) -> None:
+        host = f"[{options.host}]" if ":" in options.host else options.host
+        tell(f"HTTP          {scheme}://{host}:{port}/v2/models/{service.name}")
+        if grpc_port is not None:
+            tell(f"gRPC          {host}:{grpc_port}")
+        tell(f"keys          {len(keys.digests) or 'none: whoever reaches this address may ask'}")
+        sys.stdout.flush()
+
+    serve(service, tls=tls, started=started, **chosen(options, "host", "port", "grpc_port"))
+
+
 def get(options: Namespace) -> None:
     """Download a data set into the cache, or take it from a file."""
     from attcem.data import get_data

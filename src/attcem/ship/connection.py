@@ -1,0 +1,89 @@
+"""uvicorn's HTTP connection, which waits only so long for what a client began to say."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from attcem.ship.limits import Limits
+
+LINGER = 1.0  # seconds in which the rest of a refused body is thrown away, so that the client can read why
+
+
+def bounded_connection(limits: Limits) -> type[HttpToolsProtocol]:
+    """The class of connections under these limits.
+
+    uvicorn itself closes a connection that is idle after a reply (timeout_keep_alive), but waits for ever for the
+    first byte and for the end of the headers, and keeps all of them.
+    """
+
+    class BoundedConnection(HttpToolsProtocol):
+        """A connection with a clock."""
+
+        clock: asyncio.TimerHandle | None = None
+        header_bytes = 0
+        in_headers = True
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            if len(self.connections) > limits.connections:
+                self.refuse(503, f"{limits.connections} connections are open: try again in a second")
+            else:
+                self.close_after(limits.header_seconds)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self.stop_clock()
+            super().connection_lost(exc)
+
+        def data_received(self, data: bytes) -> None:
+            if self.transport.is_closing():
+                return
+            super().data_received(data)
+            if self.in_headers and not self.transport.is_closing():
+                self.header_bytes += len(data)
+                if self.header_bytes > limits.header_bytes:
+                    self.refuse(431, f"the headers are longer than {limits.header_bytes} bytes: send shorter ones")
+                elif self.clock is None:
+                    self.close_after(limits.header_seconds)
+
+        def on_message_begin(self) -> None:
+            self.in_headers, self.header_bytes = True, 0
+            super().on_message_begin()
+
+        def on_headers_complete(self) -> None:
+            self.in_headers = False
+            self.stop_clock()
+            super().on_headers_complete()
+
+        def on_message_complete(self) -> None:
+            self.stop_clock()
+            super().on_message_complete()
+
+        def on_response_complete(self) -> None:
+            super().on_response_complete()
+            if self.cycle.more_body:
+                self.close_after(LINGER)
+
+        def close_after(self, seconds: float) -> None:
+            self.stop_clock()
+            self.clock = self.loop.call_later(seconds, self.transport.close)
+
+        def stop_clock(self) -> None:
+            if self.clock is not None:
+                self.clock.cancel()
+                self.clock = None
+
+        def send_400_response(self, msg: str) -> None:
+            self.refuse(400, "this is not HTTP/1.1: see /openapi.json")
+
+        def refuse(self, status: int, reason: str) -> None:
+            """Answer before any request is there, and close."""
+            body = json.dumps({"error": reason}).encode()
+            head = f"HTTP/1.1 {status} Refused\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
+            self.transport.write(head.encode() + b"connection: close\r\n\r\n" + body)
+            self.transport.close()
+
+    return BoundedConnection
