@@ -1,26 +1,13 @@
 """A few exported artifacts for each process of the suite: an export takes seconds."""
 
-import pytest
-import torch
+import subprocess
 
-from attcem.defences import Guard, Noise, Wire, create_defence
-from attcem.models import split
+import pytest
+
+from attcem.defences import Noise, Wire, create_defence
 from attcem.ship import export
 from tests.ship.audited import audited_artifact
-
-SHAPE, CLASSES = (1, 28, 28), 5
-
-
-def network():
-    torch.manual_seed(0)
-    return split("vgg11_bn", shape=SHAPE, classes=CLASSES, cut=3, width=0.05, crossing={"pool": {"condense": 7}}).eval()
-
-
-def guarded(model, *links):
-    guard = Guard(*links)
-    guard.setup(latent=model.latent_shape, classes=CLASSES, sigma=guard.sigma)
-    guard.attach(model.encoder)
-    return guard.eval()
+from tests.ship.small import guarded, network
 
 
 @pytest.fixture(scope="session")
@@ -33,12 +20,22 @@ def shipped(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def floats(tmp_path_factory):
-    """The folder of an artifact whose wire is float32."""
-    model = network()
-    return export(model, guarded(model, Noise(0.1)), tmp_path_factory.mktemp("ship") / "floats")
+    """An artifact whose wire is float32."""
+    return audited_artifact(tmp_path_factory.mktemp("ship") / "floats", Noise(0.1))
 
 
 @pytest.fixture(scope="session")
 def audited(tmp_path_factory):
     """An artifact that several files send from."""
     return audited_artifact(tmp_path_factory.mktemp("ship") / "audited", Noise(0.3), Wire(bits=8))
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory):
+    """The files of a certificate of this machine and of its key."""
+    folder = tmp_path_factory.mktemp("tls")
+    made = ["-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
+    made += ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]
+    files = ["-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem")]
+    subprocess.run(["openssl", "req", "-x509", *made, *files], check=True, capture_output=True)
+    return folder / "cert.pem", folder / "key.pem"

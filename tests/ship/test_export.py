@@ -18,7 +18,7 @@ from attcem.ship import export, read_artifact
 from attcem.ship.graphs import open_session, random_operators
 from attcem.ship.halves import CloudHalf, DeviceHalf, packed, unpacked
 from attcem.ship.randomness import LAWS, draw
-from tests.ship.conftest import CLASSES, SHAPE, guarded, network
+from tests.ship.small import CLASSES, SHAPE, guarded, network
 
 
 def test_the_graphs_compute_what_python_does_for_any_number_of_pictures(shipped):

@@ -150,7 +150,7 @@ def test_keys_are_read_or_refused_and_never_repeated(tmp_path, monkeypatch):
     monkeypatch.setenv(VARIABLE, f"{KEY} {KEY[::-1]}")
     assert len(read_keys(None).digests) == 2 and KEY not in repr(vars(read_keys(None)))
     (tmp_path / "keys").write_text("short\n")
-    with pytest.raises(ValueError, match="key 1 of .* too short") as error:
+    with pytest.raises(ValueError, match=r"key 1 of .* too short") as error:
         read_keys(tmp_path / "keys")
     assert "short\n" not in str(error.value)
     (tmp_path / "keys").write_text("# none\n")

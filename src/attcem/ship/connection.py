@@ -25,7 +25,8 @@ def bounded_connection(limits: Limits) -> type[HttpToolsProtocol]:
 
         clock: asyncio.TimerHandle | None = None
         header_bytes = 0
-        in_headers = True
+        between = True  # two bodies: idle, or reading headers
+        arrived = False  # something whole, with the bytes that came last
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
@@ -41,30 +42,42 @@ def bounded_connection(limits: Limits) -> type[HttpToolsProtocol]:
         def data_received(self, data: bytes) -> None:
             if self.transport.is_closing():
                 return
+            self.arrived = False
             super().data_received(data)
-            if self.in_headers and not self.transport.is_closing():
+            if self.between and not self.arrived and not self.transport.is_closing():
                 self.header_bytes += len(data)
                 if self.header_bytes > limits.header_bytes:
                     self.refuse(431, f"the headers are longer than {limits.header_bytes} bytes: send shorter ones")
                 elif self.clock is None:
                     self.close_after(limits.header_seconds)
 
-        def on_message_begin(self) -> None:
-            self.in_headers, self.header_bytes = True, 0
-            super().on_message_begin()
+        def eof_received(self) -> bool:  # type: ignore[override]
+            """Whoever says no more still gets the reply to what was whole; what was not is refused."""
+            if self.answering and self.scheme == "http":  # TLS has no half-closed connections
+                self.cycle.keep_alive = False
+                return True
+            in_body = not self.between and not self.cycle.response_started
+            if (self.header_bytes or in_body) and not self.transport.is_closing():
+                self.refuse(400, "the request ended before it was whole: send as much as its headers announce")
+            return False
+
+        @property
+        def answering(self) -> bool:
+            return self.between and self.cycle is not None and not self.cycle.response_complete
 
         def on_headers_complete(self) -> None:
-            self.in_headers = False
+            self.between, self.arrived, self.header_bytes = False, True, 0
             self.stop_clock()
             super().on_headers_complete()
 
         def on_message_complete(self) -> None:
+            self.between, self.arrived = True, True
             self.stop_clock()
             super().on_message_complete()
 
         def on_response_complete(self) -> None:
             super().on_response_complete()
-            if self.cycle.more_body:
+            if self.cycle.response_complete and self.cycle.more_body:
                 self.close_after(LINGER)
 
         def close_after(self, seconds: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from attcem.ship.messages import SERVICE, message, methods
 from attcem.ship.service import VERSION, CloudService
 from attcem.ship.tensors import Refused, Signature, from_bytes, from_numbers
 
+LOG = logging.getLogger(__name__)
 ENVELOPE = 65_536  # bytes that a request may have around its values
 CODES = {
     400: grpc.StatusCode.INVALID_ARGUMENT,
@@ -107,6 +109,9 @@ class GrpcApi:
                 return await self.admitted(name, request, told.get("authorization"), host(context.peer()))
             except Refused as refused:
                 await context.abort(CODES[refused.status], str(refused))
+            except Exception:
+                LOG.exception("%s failed", name)
+                await context.abort(grpc.StatusCode.INTERNAL, "the server failed: its log says why")
 
         return grpc.unary_unary_rpc_method_handler(
             call, request_deserializer=asked.FromString, response_serializer=replied.SerializeToString

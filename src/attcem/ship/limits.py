@@ -39,7 +39,7 @@ async def read_body(
 ) -> bytes:
     """The body of a request, refused as soon as it is known to be too long or too slow."""
     too_long = f"the body is longer than {limits.body} bytes: send fewer pictures, or start the server with --max-body"
-    if announced is not None and announced.isdigit() and int(announced[:20]) > limits.body:
+    if announced is not None and announced.isascii() and announced.isdigit() and int(announced[:20]) > limits.body:
         raise Refused(too_long, 413)
     parts, size = [], 0
     try:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from starlette.applications import Starlette
@@ -128,12 +127,7 @@ def http_app(service: CloudService) -> Starlette:
     async def failed(request: Request, error: Exception) -> Response:
         return as_json({"error": "the server failed: its log says why"}, 500)
 
-    @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        yield
-        service.batcher.close()
-
     handlers: Any = {Refused: refused, HTTPException: missed, Exception: failed}
-    app = Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan)
+    app = Starlette(routes=routes, exception_handlers=handlers)
     app.router.redirect_slashes = False
     return app

@@ -16,6 +16,9 @@ from attcem.ship.connection import bounded_connection
 from attcem.ship.server import http_app
 from attcem.ship.service import CloudService
 
+Started = Callable[[str, int, int | None], None]
+"""Told the scheme, the port of HTTP and that of gRPC, once requests are taken."""
+
 GRACE = 10  # seconds for what is being answered when the server is told to stop
 IDLE = 30  # seconds that a connection may be idle between two requests
 
@@ -44,8 +47,9 @@ def http_server(service: CloudService, tls: tuple[Path, Path] | None = None) -> 
         http_app(service),
         http=bounded_connection(service.limits),
         ws="none",
+        lifespan="off",
         loop="asyncio",
-        log_level="warning",
+        log_level="error",
         access_log=False,
         server_header=False,
         proxy_headers=False,
@@ -90,7 +94,7 @@ def serve(
     port: int = 8000,
     grpc_port: int | None = None,
     tls: tuple[Path, Path] | None = None,
-    started: Callable[[str, int, int | None], None] = lambda scheme, port, grpc_port: None,
+    started: Started,
 ) -> None:
     """Answer until SIGTERM or SIGINT."""
     asyncio.run(serving(service, bound_socket(host, port), host, grpc_port, tls, started))
@@ -102,7 +106,7 @@ async def serving(
     host: str,
     grpc_port: int | None,
     tls: tuple[Path, Path] | None,
-    started: Callable[[str, int, int | None], None],
+    started: Started,
 ) -> None:
     grpc_server = None
     with taken:
@@ -117,3 +121,4 @@ async def serving(
         finally:
             if grpc_server is not None:
                 await grpc_server.stop(GRACE)
+            service.batcher.close()
