@@ -85,7 +85,11 @@ OPTIONS: dict[str, list[Option]] = {
         device("auto"),
         ATTACKS_AT_A_TIME,
     ],
-    "export": [RUN, option("--out", default="artifact", help="the folder to write to (default: artifact)")],
+    "export": [
+        RUN,
+        option("--out", default="artifact", help="the folder to write to (default: artifact)"),
+        option("--triton", metavar="DIR", help="also a model repository for Triton or KServe"),
+    ],
     "explain": [
         RUN,
         option("--images", type=int, default=1000, help="validation images to look at (default: 1000)"),
@@ -164,6 +168,11 @@ OPTIONS: dict[str, list[Option]] = {
         option("--keys", metavar="FILE", help="API keys, one a line (default: those of ATTCEM_KEYS, or none)"),
         option("--cert", metavar="FILE", help="certificate for TLS, in PEM"),
         option("--key", metavar="FILE", help="private key of the certificate"),
+        option(
+            "--engine", choices=["local", "ray"], default="local", help="ray: replicas on a cluster (default: local)"
+        ),
+        option("--replicas", type=positive, help="of --engine ray (default: 1)"),
+        option("--address", help="a Ray cluster (default: this machine)"),
     ],
     "get": [
         option("name", help="see `attcem list data`"),

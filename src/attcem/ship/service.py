@@ -38,7 +38,7 @@ class CloudService:
     ) -> None:
         if not re.fullmatch(r"[A-Za-z0-9][\w.-]{0,99}", name, re.ASCII):
             raise ValueError(f"{name!r} cannot be part of an address: name the model with letters, digits, - _ and .")
-        self.name, self.limits, self.keys = name, limits or Limits(), keys or Keys()
+        self.name, self.limits, self.keys, self.threads = name, limits or Limits(), keys or Keys(), threads
         self.artifact: Artifact = read_artifact(folder)
         self.signature = Signature.of(self.artifact, self.limits.batch)
         session = open_session(Path(folder) / CLOUD, threads)
