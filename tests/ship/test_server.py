@@ -86,6 +86,20 @@ def test_the_server_describes_itself(service):
     assert described["openapi"] == "3.1.0" and set(described["paths"]) >= {INFER, "/v2", "/metrics"}
 
 
+def test_the_described_example_is_answered_and_health_is_for_everyone(shipped):
+    service = CloudService(shipped[2], keys=Keys([KEY]))
+    (reply,) = asked(service, ("GET", "/openapi.json"), headers={"authorization": f"Bearer {KEY}"})
+    paths = reply.json()["paths"]
+    example = paths[INFER]["post"]["requestBody"]["content"]["application/json"]["example"]
+    (reply,) = asked(service, ("POST", INFER, {"json": example}), headers={"authorization": f"Bearer {KEY}"})
+    assert reply.status_code == 200
+    for path, methods in paths.items():
+        for method, described in methods.items():
+            (reply,) = asked(service, (method.upper(), path))
+            assert str(reply.status_code) in described["responses"]
+            assert reply.status_code == (200 if described.get("security") == [] else 401)
+
+
 @pytest.mark.parametrize(
     "request_, status, reason",
     [

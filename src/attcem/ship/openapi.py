@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from attcem import __version__
@@ -21,8 +22,8 @@ REASONS = {
 }
 
 
-def content(schema: dict[str, Any], kind: str = "application/json") -> dict[str, Any]:
-    return {kind: {"schema": schema}}
+def content(schema: dict[str, Any], kind: str = "application/json", **more: Any) -> dict[str, Any]:
+    return {kind: {"schema": schema, **more}}
 
 
 def error(code: str) -> dict[str, Any]:
@@ -30,25 +31,17 @@ def error(code: str) -> dict[str, Any]:
     return {"description": REASONS[code], "content": content(schema)}
 
 
-def tensor(spec: TensorSpec, most: int) -> dict[str, Any]:
-    """A tensor of the protocol as JSON; with `binary_data_size` its values follow the JSON as bytes."""
+def tensor(spec: TensorSpec, sizes: dict[str, Any]) -> dict[str, Any]:
+    """A tensor of the protocol as JSON; in a binary body its values follow the JSON as bytes."""
     rank = 1 + len(spec.shape)
     return {
         "type": "object",
-        "required": ["name", "datatype", "shape"],
+        "required": ["name", "datatype", "shape", "data"],
         "properties": {
             "name": {"const": spec.name},
             "datatype": {"const": spec.datatype},
-            "shape": {
-                "type": "array",
-                "minItems": rank,
-                "maxItems": rank,
-                "prefixItems": [
-                    {"type": "integer", "minimum": 1, "maximum": most},
-                    *({"const": size} for size in spec.shape),
-                ],
-            },
-            "data": {"type": "array", "items": NUMBERS[spec.datatype], "description": "row by row, flat or nested"},
+            "shape": {"type": "array", "minItems": rank, "maxItems": rank, **sizes},
+            "data": {"type": "array", "items": NUMBERS[spec.datatype], "description": "row by row"},
             "parameters": PARAMETERS,
         },
     }
@@ -57,13 +50,15 @@ def tensor(spec: TensorSpec, most: int) -> dict[str, Any]:
 def inference(signature: Signature) -> dict[str, Any]:
     """The operation that everything else is there for."""
     one = {"type": "array", "minItems": 1, "maxItems": 1}
+    pictures = {"type": "integer", "minimum": 1, "maximum": signature.most}
+    sizes = [pictures, *({"const": size} for size in signature.sent.shape)]
     output = {"type": "object", "required": ["name"], "properties": {"name": {"const": signature.logits.name}}}
     request = {
         "type": "object",
         "required": ["inputs"],
         "properties": {
             "id": {"type": "string"},
-            "inputs": one | {"items": tensor(signature.sent, signature.most)},
+            "inputs": one | {"items": tensor(signature.sent, {"prefixItems": sizes})},
             "outputs": {"type": "array", "maxItems": 1, "items": output},
             "parameters": PARAMETERS,
         },
@@ -75,9 +70,11 @@ def inference(signature: Signature) -> dict[str, Any]:
             "model_name": {"type": "string"},
             "model_version": {"type": "string"},
             "id": {"type": "string"},
-            "outputs": one | {"items": tensor(signature.logits, signature.most)},
+            "outputs": one | {"items": tensor(signature.logits, {"items": {"type": "integer"}})},
         },
     }
+    shape = [1, *signature.sent.shape]
+    black = signature.sent.metadata | {"shape": shape, "data": [0] * math.prod(shape)}
     raw = content({"type": "string", "format": "binary"}, "application/octet-stream")
     length = {
         "name": "Inference-Header-Content-Length",
@@ -89,7 +86,7 @@ def inference(signature: Signature) -> dict[str, Any]:
     return {
         "summary": "Logits of what devices sent",
         "parameters": [length],
-        "requestBody": {"required": True, "content": content(request) | raw},
+        "requestBody": {"required": True, "content": content(request, example={"inputs": [black]}) | raw},
         "responses": {
             "200": {"description": "logits", "content": content(reply) | raw},
             **{code: error(code) for code in REASONS},
@@ -97,9 +94,15 @@ def inference(signature: Signature) -> dict[str, Any]:
     }
 
 
-def reading(summary: str, *codes: str, kind: str = "application/json") -> dict[str, Any]:
-    replies = {"200": {"description": summary, "content": content({}, kind)}}
-    return {"get": {"summary": summary, "responses": replies | {code: error(code) for code in codes}}}
+def reading(summary: str, kind: str = "application/json") -> dict[str, Any]:
+    """An address for who has a key, where keys are needed."""
+    replies = {"200": {"description": summary, "content": content({}, kind)}, "401": error("401")}
+    return {"summary": summary, "responses": replies}
+
+
+def health(summary: str) -> dict[str, Any]:
+    """An address for everyone."""
+    return {"summary": summary, "responses": {"200": {"description": summary, "content": content({})}}, "security": []}
 
 
 def describe_interface(model: str, signature: Signature, locked: bool) -> dict[str, Any]:
@@ -108,14 +111,14 @@ def describe_interface(model: str, signature: Signature, locked: bool) -> dict[s
         "openapi": "3.1.0",
         "info": {"title": "attcem: the cloud's half, Open Inference Protocol v2", "version": __version__},
         "paths": {
-            "/v2": reading("The server", "401"),
-            "/v2/health/live": reading("Whether the server lives"),
-            "/v2/health/ready": reading("Whether the server can infer"),
-            f"/v2/models/{model}": reading("What the model takes and gives", "401"),
-            f"/v2/models/{model}/ready": reading("Whether the model can infer", "401"),
+            "/v2": {"get": reading("The server")},
+            "/v2/health/live": {"get": health("Whether the server lives")},
+            "/v2/health/ready": {"get": health("Whether the server can infer")},
+            f"/v2/models/{model}": {"get": reading("What the model takes and gives")},
+            f"/v2/models/{model}/ready": {"get": reading("Whether the model can infer")},
             f"/v2/models/{model}/infer": {"post": inference(signature)},
-            "/v2/repository/index": reading("The models", "401"),
-            "/metrics": reading("Counters for Prometheus", "401", kind="text/plain"),
+            "/v2/repository/index": {method: reading("The models") for method in ("get", "post")},
+            "/metrics": {"get": reading("Counters for Prometheus", "text/plain")},
         },
     }
     if locked:
