@@ -13,6 +13,31 @@ from attcem.ship.limits import Limits
 LINGER = 1.0  # seconds in which the rest of a refused body is thrown away, so that the client can read why
 
 
+class Joined:
+    """A transport that sends at once what is written at once: uvicorn writes head and body of a reply apart."""
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self.transport, self.loop = transport, loop
+        self.parts: list[bytes] = []
+
+    def write(self, data: bytes) -> None:
+        if not self.parts:
+            self.loop.call_soon(self.flush)
+        self.parts.append(data)
+
+    def flush(self) -> None:
+        if self.parts:
+            self.transport.write(b"".join(self.parts))
+            self.parts.clear()
+
+    def close(self) -> None:
+        self.flush()
+        self.transport.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.transport, name)
+
+
 def bounded_connection(limits: Limits) -> type[HttpToolsProtocol]:
     """The class of connections under these limits.
 
@@ -29,7 +54,7 @@ def bounded_connection(limits: Limits) -> type[HttpToolsProtocol]:
         arrived = False  # something whole, with the bytes that came last
 
         def connection_made(self, transport: Any) -> None:
-            super().connection_made(transport)
+            super().connection_made(Joined(transport, self.loop))  # type: ignore[arg-type]
             if len(self.connections) > limits.connections:
                 self.refuse(503, f"{limits.connections} connections are open: try again in a second")
             else:
@@ -53,6 +78,7 @@ def bounded_connection(limits: Limits) -> type[HttpToolsProtocol]:
 
         def eof_received(self) -> bool:  # type: ignore[override]
             """Whoever says no more still gets the reply to what was whole; what was not is refused."""
+            self.transport.flush()  # type: ignore[attr-defined]
             if self.answering and self.scheme == "http":  # TLS has no half-closed connections
                 self.cycle.keep_alive = False
                 return True

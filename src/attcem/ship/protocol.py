@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from attcem.reading.plain import checked, mapping_of, one_line
+from attcem.reading.plain import mapping_of, one_line
 from attcem.ship.tensors import Refused, Signature, from_bytes, from_numbers
 
 HEADER_LENGTH = "inference-header-content-length"
@@ -26,25 +26,33 @@ class Asked:
 
 def read_request(body: bytes, header_length: str | None, signature: Signature) -> Asked:
     """What the body of a request asks for; with a header length, JSON of so many bytes and then the tensors."""
+    try:
+        return read_parts(body, header_length, signature)
+    except RecursionError:
+        raise Refused("the request is nested too deeply: send the numbers of the input as a flat list") from None
+
+
+def read_parts(body: bytes, header_length: str | None, signature: Signature) -> Asked:
     if header_length is None:
         content, tensors = body, memoryview(b"")
     else:
         end = read_length(header_length, len(body))
         content, tensors = body[:end], memoryview(body)[end:]
     request = read_mapping(content)
-    data = [each.pop("data", None) for each in listed(request, "inputs")]
-    check_plain(request)
-    if len(data) != 1:
-        raise Refused(f"the request has {len(data)} inputs: send one, {signature.sent.name!r}")
-    given = request["inputs"][0]
+    inputs = listed(request, "inputs")
+    if len(inputs) != 1:
+        raise Refused(f"the request has {len(inputs)} inputs: send one, {signature.sent.name!r}")
+    given = inputs[0]
     shape = signature.check(given.get("name"), given.get("datatype"), given.get("shape"))
     size = parameters(given).get("binary_data_size")
     if size is None:
         if len(tensors):
             raise Refused(f"{len(tensors)} bytes follow the JSON: announce them as the input's binary_data_size")
-        values = from_numbers(signature.sent, shape, data[0])
-    elif data[0] is not None or size != len(tensors):
-        raise Refused(f"binary_data_size is {size!r}, and {len(tensors)} bytes follow the JSON: send one or the other")
+        values = from_numbers(signature.sent, shape, given.get("data"))
+    elif "data" in given or size != len(tensors):
+        raise Refused(
+            f"binary_data_size is {str(size)[:30]}, and {len(tensors)} bytes follow the JSON: send one or the other"
+        )
     else:
         values = from_bytes(signature.sent, shape, tensors)
     name = request.get("id")
@@ -63,8 +71,6 @@ def read_length(text: str, size: int) -> int:
 def read_mapping(content: bytes) -> dict[str, Any]:
     try:
         request = json.loads(content.decode(), object_pairs_hook=mapping_of, parse_constant=no_constant)
-    except RecursionError:
-        raise Refused("the request is nested too deeply: send the numbers of the input as a flat list") from None
     except ValueError as error:
         raise Refused(f"the request is not JSON ({one_line(error)}): see /openapi.json") from None
     if not isinstance(request, dict):
@@ -89,13 +95,6 @@ def parameters(of: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise Refused("parameters are no mapping: see /openapi.json")
     return found
-
-
-def check_plain(request: dict[str, Any]) -> None:
-    try:
-        checked(request)
-    except ValueError as error:
-        raise Refused(f"the request is not plain JSON ({one_line(error)}): see /openapi.json") from None
 
 
 def wants_binary(request: dict[str, Any], signature: Signature) -> bool:

@@ -82,7 +82,9 @@ def bound_socket(host: str, port: int) -> socket.socket:
     """A socket that listens at an address, taken before anything else is started."""
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        return socket.create_server(address[:2], family=family, backlog=2048)
+        taken = socket.create_server(address[:2], family=family, backlog=2048)
+        taken.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # its connections inherit that: 40 ms a request
+        return taken
     except OSError as error:
         raise ValueError(f"{host} port {port} cannot be taken ({error.strerror or error}): choose another") from None
 

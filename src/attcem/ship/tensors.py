@@ -64,7 +64,7 @@ class Signature:
         if len(shape) != 1 + len(spec.shape) or tuple(shape[1:]) != spec.shape or shape[0] < 1:
             raise Refused(f"{spec.name} has shape {str(list(shape))[:60]}: send {self.wanted}")
         if shape[0] > self.most:
-            raise Refused(f"{shape[0]} pictures in one request: send at most {self.most}", 413)
+            raise Refused(f"{str(shape[0])[:20]} pictures in one request: send at most {self.most}", 413)
         return tuple(shape)
 
     @property
