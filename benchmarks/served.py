@@ -53,11 +53,12 @@ def served(artifact: Path, *options: str, core: int | None = None) -> Iterator[S
 
 
 @contextmanager
-def started(command: Sequence[str], core: int | None = None) -> Iterator[subprocess.Popen]:
+def started(command: Sequence[str], core: int | None = None, *, quiet: bool = False) -> Iterator[subprocess.Popen]:
     """A process with one thread for sums, on one core if it is named; told to stop at the end."""
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     environment.pop("ATTCEM_KEYS", None)
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+    errors = subprocess.DEVNULL if quiet else None
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment) as process:
         if core is not None:
             os.sched_setaffinity(process.pid, {core})
         try:

@@ -63,7 +63,7 @@ def mlserver(artifact: Path, folder: Path, core: int | None) -> Iterator[int | N
     model["parameters"] = {"uri": str(artifact / "cloud.onnx")}
     (folder / "settings.json").write_text(json.dumps(settings))
     (folder / "model-settings.json").write_text(json.dumps(model))
-    with started([str(python.with_name("mlserver")), "start", str(folder)], core) as process:
+    with started([str(python.with_name("mlserver")), "start", str(folder)], core, quiet=True) as process:
         wait_for(port, process)
         yield port
 
