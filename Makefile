@@ -4,11 +4,14 @@ BIN := .venv/bin
 
 ROUNDS ?= 10
 
-.PHONY: demo test lint claims bench results docs clean
+.PHONY: demo ship test lint claims bench load hostile results docs clean
 .DELETE_ON_ERROR:
 
 demo: .venv/installed         ## the whole story on embedded data: writes runs/demo/report.html
 	$(BIN)/attcem demo
+
+ship: .venv/installed-bench   ## the demo's network exported, audited, served, and asked by four kinds of clients
+	$(BIN)/python -m benchmarks.shipping
 
 test: lint                    ## ruff, mypy and the whole suite
 	$(BIN)/pytest
@@ -25,6 +28,13 @@ claims: .venv/installed-dev   ## what every defence claims, then each property w
 
 bench: .venv/installed-dev    ## speed as ratios in one run, with thresholds
 	$(BIN)/python -m benchmarks
+
+load: .venv/installed-bench   ## 200,000 requests, every reply checked; a server killed while devices send
+	$(BIN)/python -m benchmarks.load
+
+hostile: .venv/installed-dev .venv/installed-bench  ## what no client should send, 100,000 times and more
+	$(BIN)/pytest -m slow tests/ship/test_hostile.py tests/ship/test_protocol.py
+	$(BIN)/python -m benchmarks.hostile
 
 results: .venv/installed-dev  ## writes tables and figures of the pages anew from results/
 	$(BIN)/python -m tests.docs.printed
@@ -44,6 +54,10 @@ docs: .venv/installed-dev     ## runs every block of README and docs, checks lin
 
 .venv/installed-dev: .venv/bin/python pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[dev]" -c constraints.txt
+	touch .venv/installed $@
+
+.venv/installed-bench: .venv/bin/python pyproject.toml constraints.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[bench]" -c constraints.txt
 	touch .venv/installed $@
 
 clean:

@@ -38,7 +38,7 @@ DOORS = {
     "report": {"types", "files", "reading", "runs"},
     "compare": {"types", "naming", "metrics", "escaping", "runs"},
     "figures": {"types", "files", "runs"},
-    "ship": {"types", "reading", "files", "locks", "models", "defences", "layers"},
+    "ship": {"__version__", "types", "reading", "files", "locks", "models", "defences", "layers"},
     "check": {"types", "reading", "runs", "ship"},
     "assess": WORDS | {"cores", "locks", "data", "models", "defences", "train", "threat", "attacks", "metrics"},
     "configfile": WORDS | {"data", "models", "defences", "attacks"},

@@ -26,6 +26,7 @@ COMMANDS = {
     "compare": commands.compare,
     "check": commands.check,
     "send": commands.send,
+    "serve": commands.serve,
 }
 SETTABLE = (commands.run, commands.sweep, commands.tune)  # commands that take any setting as --key value
 

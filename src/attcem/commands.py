@@ -121,10 +121,15 @@ def audit_shipped(folder: Path, experiment: Experiment) -> None:
 
 def export(options: Namespace) -> None:
     """Write both halves of an audited run as an artifact that can be shipped."""
+    from attcem.ship.triton import check_free, write_repository
     from attcem.shipped import export_run
 
+    if options.triton:
+        check_free(options.triton)
     folder = export_run(Path(options.run), Path(options.out))
     tell(f"artifact      {folder}", f"attack it     attcem audit {folder}")
+    if options.triton:
+        tell(f"repository    {write_repository(folder, options.triton).parent}")
 
 
 def explain(options: Namespace) -> None:
@@ -219,6 +224,42 @@ def send(options: Namespace) -> None:
     if unsent:
         again = f"attcem send {options.artifact} --cloud {options.cloud}"
         raise ValueError(f"{unsent} of {len(options.images)} messages wait: {again}")
+
+
+def serve(options: Namespace) -> None:
+    """Answer for the cloud's half of an artifact, over HTTP and gRPC, until told to stop."""
+    from functools import partial
+
+    from attcem.ship.keys import read_keys
+    from attcem.ship.limits import Limits
+    from attcem.ship.service import CloudService
+    from attcem.ship.serving import check_tls, serve
+
+    if options.engine == "local" and (options.replicas or options.address):
+        raise UsageError("--replicas and --address are for --engine ray")
+    if options.engine == "ray" and options.grpc_port is not None:
+        raise UsageError("--grpc-port is not for --engine ray: its replicas answer over HTTP")
+    keys = read_keys(options.keys)
+    limits = Limits(options.max_body, options.max_batch, options.max_concurrent, options.rate)
+    build = partial(
+        CloudService, Path(options.artifact).resolve(), keys=keys, limits=limits, **chosen(options, "name", "threads")
+    )
+    where = chosen(options, "host", "port") | {"tls": check_tls(options.cert, options.key)}
+
+    def started(scheme: str, port: int, grpc_port: int | None) -> None:
+        host = f"[{options.host}]" if ":" in options.host else options.host
+        tell(f"HTTP          {scheme}://{host}:{port}/v2/models/{options.name}")
+        if grpc_port is not None:
+            tell(f"gRPC          {host}:{grpc_port}")
+        tell(f"keys          {len(keys.digests) or 'none: whoever reaches this address may ask'}")
+        sys.stdout.flush()
+
+    if options.engine == "local":
+        serve(build(), grpc_port=options.grpc_port, started=started, **where)
+    else:
+        from attcem.ship.replicas import serve_replicas
+
+        serve_replicas(build, options.replicas or 1, address=options.address, started=started, **where)
 
 
 def get(options: Namespace) -> None:

@@ -32,6 +32,12 @@ def port(text: str) -> int:
     return int(text)
 
 
+def rate(text: str) -> float:
+    if not 0 < float(text) < float("inf"):
+        raise ValueError
+    return float(text)
+
+
 RUN = option("run", help="a run's folder")
 RUNS = option("runs", nargs="+", help="run folders, or folders of them")
 ATTACKS_AT_A_TIME = option(
@@ -79,7 +85,11 @@ OPTIONS: dict[str, list[Option]] = {
         device("auto"),
         ATTACKS_AT_A_TIME,
     ],
-    "export": [RUN, option("--out", default="artifact", help="the folder to write to (default: artifact)")],
+    "export": [
+        RUN,
+        option("--out", default="artifact", help="the folder to write to (default: artifact)"),
+        option("--triton", metavar="DIR", help="also a model repository for Triton or KServe"),
+    ],
     "explain": [
         RUN,
         option("--images", type=int, default=1000, help="validation images to look at (default: 1000)"),
@@ -143,6 +153,26 @@ OPTIONS: dict[str, list[Option]] = {
         option("--timeout", type=float, default=10.0, metavar="S", help="seconds for each step of a try (default: 10)"),
         option("--retries", type=int, default=3, help="more tries with the same message (default: 3)"),
         option("--queue", type=int, default=64, help="messages that may wait for the cloud (default: 64)"),
+    ],
+    "serve": [
+        option("artifact", help="the folder that `attcem export` wrote"),
+        option("--host", default="127.0.0.1", help="address to listen at; 0.0.0.0 is every one (default: 127.0.0.1)"),
+        option("--port", type=port, default=8000, help="of HTTP; 0 takes any free one (default: 8000)"),
+        option("--grpc-port", type=port, help="of gRPC; 0 takes any free one (default: no gRPC)"),
+        option("--name", default="cloud", help="the model's name in the protocol (default: cloud)"),
+        option("--threads", type=positive, default=1, help="cores for one batch (default: 1)"),
+        option("--max-body", type=positive, default=16_000_000, metavar="BYTES", help="default: 16000000"),
+        option("--max-batch", type=positive, default=64, metavar="PICTURES", help="in one request (default: 64)"),
+        option("--max-concurrent", type=positive, default=64, metavar="REQUESTS", help="at a time (default: 64)"),
+        option("--rate", type=rate, help="requests a second of each client (default: any)"),
+        option("--keys", metavar="FILE", help="API keys, one a line (default: those of ATTCEM_KEYS, or none)"),
+        option("--cert", metavar="FILE", help="certificate for TLS, in PEM"),
+        option("--key", metavar="FILE", help="private key of the certificate"),
+        option(
+            "--engine", choices=["local", "ray"], default="local", help="ray: replicas on a cluster (default: local)"
+        ),
+        option("--replicas", type=positive, help="of --engine ray (default: 1)"),
+        option("--address", help="a Ray cluster (default: this machine)"),
     ],
     "get": [
         option("name", help="see `attcem list data`"),

@@ -13,33 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
-from attcem.defences import Guard, Noise, Wire, create_defence
-from attcem.models import split
+from attcem.defences import Noise, Wire
 from attcem.ship import export, read_artifact
 from attcem.ship.graphs import open_session, random_operators
 from attcem.ship.halves import CloudHalf, DeviceHalf, packed, unpacked
 from attcem.ship.randomness import LAWS, draw
-
-SHAPE, CLASSES = (1, 28, 28), 5
-
-
-def network():
-    torch.manual_seed(0)
-    return split("vgg11_bn", shape=SHAPE, classes=CLASSES, cut=3, width=0.05, crossing={"pool": {"condense": 7}}).eval()
-
-
-def guarded(model, *links):
-    guard = Guard(*links)
-    guard.setup(latent=model.latent_shape, classes=CLASSES, sigma=guard.sigma)
-    guard.attach(model.encoder)
-    return guard.eval()
-
-
-@pytest.fixture(scope="module")
-def shipped(tmp_path_factory):
-    model = network()
-    guard = guarded(model, Noise(0.1), create_defence("dropout", rate=0.3), Wire(bits=4))
-    return model, guard, export(model, guard, tmp_path_factory.mktemp("ship") / "artifact")
+from tests.ship.small import CLASSES, SHAPE, guarded, network
 
 
 def test_the_graphs_compute_what_python_does_for_any_number_of_pictures(shipped):

@@ -94,12 +94,12 @@ def open_session(path: Path | bytes, threads: int = 1) -> Any:
     return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
 
 
-def needed(name: str) -> Any:
-    """A module of the extra `ship`."""
+def needed(name: str, extra: str = "ship") -> Any:
+    """A module that an extra installs."""
     try:
         return import_module(name)
     except ImportError:
-        raise ValueError(f"{name} is not installed: pip install 'attcem[ship]'") from None
+        raise ValueError(f"{name} is not installed: pip install 'attcem[{extra}]'") from None
 
 
 @contextmanager

@@ -17,9 +17,10 @@ def unit_interval(count: int, source: Source) -> np.ndarray:
 
 
 def normal(count: int, source: Source) -> np.ndarray:
-    """√(−2 ln u) · (cos, sin)(2π v) (Box and Muller 1958)."""
-    half = (count + 1) // 2
-    radius, angle = np.sqrt(-2 * np.log(unit_interval(half, source))), 2 * math.pi * unit_interval(half, source)
+    """√(−2 ln u) · (cos, sin)(2π v) (Box and Muller 1958); of 64 bits 40 are u's, which end at 7.4 σ, and 24 v's."""
+    words = np.frombuffer(source(8 * ((count + 1) // 2)), np.uint64)
+    radius = np.sqrt(-2 * np.log(((words >> np.uint64(24)) + 1.0) / 2.0**40)).astype(np.float32)
+    angle = (words & np.uint64(2**24 - 1)).astype(np.float32) * np.float32(2 * math.pi / 2**24)
     return np.concatenate([radius * np.cos(angle), radius * np.sin(angle)])[:count]
 
 
@@ -39,7 +40,7 @@ LAWS: Mapping[str, Callable[[int, Source], np.ndarray]] = {"normal": normal, "la
 
 def draw(law: str, shape: tuple[int, ...], source: Source = os.urandom) -> np.ndarray:
     """Fresh float32 numbers of one distribution."""
-    drawn = LAWS[law](math.prod(shape), source).astype(np.float32)
+    drawn = LAWS[law](math.prod(shape), source).astype(np.float32, copy=False)
     if law == "uniform":  # rounding to float32 must not reach 1
         drawn = np.minimum(drawn, np.float32(1 - 2**-24))
     return drawn.reshape(shape)

@@ -36,10 +36,10 @@ def open_release(folder: Path, artifact: Artifact, source: Source = os.urandom) 
 
     def release(picture: np.ndarray) -> np.ndarray:
         noise = {one.name: draw(one.distribution, (1, *one.shape), source) for one in artifact.randomness}
-        sent = session.run(["sent"], {"image": picture[None].astype(np.float32)} | noise)[0]
+        sent = session.run(["sent"], {"image": picture[None].astype(np.float32, copy=False)} | noise)[0]
         if sent.dtype != artifact.wire.dtype or list(sent.shape) != [1, *artifact.wire.shape]:
             raise ValueError(f"the device's half gave {sent.dtype} {sent.shape}, not what was audited: nothing is sent")
-        if not np.isfinite(sent).all():
+        if sent.dtype.kind == "f" and not np.isfinite(sent).all():
             raise ValueError("the device's half gave numbers that are not finite: nothing is sent")
         return sent
 
