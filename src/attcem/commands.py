@@ -225,6 +225,7 @@ def serve(options: Namespace) -> None:
     """Answer for the cloud's half of an artifact, over HTTP and gRPC, until told to stop."""
     from attcem.ship.keys import read_keys
     from attcem.ship.limits import Limits
+    from attcem.ship.page_routes import page_routes
     from attcem.ship.service import CloudService
     from attcem.ship.serving import check_tls, serve
 
@@ -232,16 +233,27 @@ def serve(options: Namespace) -> None:
     keys = read_keys(options.keys)
     limits = Limits(options.max_body, options.max_batch, options.max_concurrent, options.rate)
     service = CloudService(options.artifact, keys=keys, limits=limits, **chosen(options, "name", "threads"))
+    more = page_routes(options.artifact, service) if options.page else []
 
     def started(scheme: str, port: int, grpc_port: int | None) -> None:
         host = f"[{options.host}]" if ":" in options.host else options.host
         tell(f"HTTP          {scheme}://{host}:{port}/v2/models/{service.name}")
         if grpc_port is not None:
             tell(f"gRPC          {host}:{grpc_port}")
+        if options.page:
+            tell(f"page          {scheme}://{host}:{port}/")
         tell(f"keys          {len(keys.digests) or 'none: whoever reaches this address may ask'}")
         sys.stdout.flush()
 
-    serve(service, tls=tls, started=started, **chosen(options, "host", "port", "grpc_port"))
+    serve(service, tls=tls, more=more, started=started, **chosen(options, "host", "port", "grpc_port"))
+
+
+def page(options: Namespace) -> None:
+    """Prepare what `attcem serve ARTIFACT --page` shows: an undefended twin, and an attacker of each, trained here."""
+    from attcem.pages import prepare_page
+
+    folder = prepare_page(Path(options.artifact), Path(options.twin))
+    tell(f"page          {folder}", f"show it       attcem serve {options.artifact} --page")
 
 
 def get(options: Namespace) -> None:

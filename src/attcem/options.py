@@ -164,6 +164,11 @@ OPTIONS: dict[str, list[Option]] = {
         option("--keys", metavar="FILE", help="API keys, one a line (default: those of ATTCEM_KEYS, or none)"),
         option("--cert", metavar="FILE", help="certificate for TLS, in PEM"),
         option("--key", metavar="FILE", help="private key of the certificate"),
+        option("--page", action="store_true", help="also the page that `attcem page` made, at the address itself"),
+    ],
+    "page": [
+        option("artifact", help="the folder that `attcem export` wrote of a defended run"),
+        option("--twin", required=True, metavar="ARTIFACT", help="that of a run without a defence, on the same data"),
     ],
     "get": [
         option("name", help="see `attcem list data`"),
