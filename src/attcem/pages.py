@@ -33,7 +33,7 @@ from attcem.ship.page import ATTACKER, DEFENDED, HALVES, PAGE, UNDEFENDED, Examp
 from attcem.ship.randomness import draw
 from attcem.shipped import rebuild
 from attcem.threat import view_through
-from attcem.types import Device, Images, Result
+from attcem.types import Device, Images, Result, Scores
 
 SCALES = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0)
 """The slider's noise, in units of the artifact's own."""
@@ -91,14 +91,13 @@ def prepare_page(folder: Path, twin: Path, *, progress: bool = True) -> Path:
         for half in HALVES:
             shutil.copyfile(twin / half, place / UNDEFENDED / half)
         files = {file.relative_to(place).as_posix(): fingerprint(file) for file in sorted(place.rglob("*.onnx"))}
-        free = defended.audit.baselines["mean_image"]
         Page(
             shape=defended.artifact.picture.shape,
             classes=defended.artifact.picture.classes,
             **sides,
             budget=audited_budget(defended.audit).picture,
             images=len(judged),
-            mean_image=Leak(free.mse, free.ssim),
+            mean_image=leak(defended.audit.baselines["mean_image"]),
             examples=examples(judged),
             files=files | {f"{DEFENDED}/{half}": defended.artifact.files[half] for half in HALVES},
         ).save(place)
@@ -130,7 +129,7 @@ def prepare_side(shipped: Shipped, public: Images, judged: Images, place: Path, 
     write_graph(InPage(network, shipped), [example, *told], names, "picture", place / Path(ATTACKER).stem)
     (place / ATTACKER).with_suffix(".pt2").unlink()
     compact(place / ATTACKER)
-    audited, audit = shipped.audit.attacks[name], shipped.audit
+    audit = shipped.audit
     return Side(
         defence=" + ".join(link.kind for link in shipped.guard.links),
         sigma=shipped.guard.sigma,
@@ -138,9 +137,9 @@ def prepare_side(shipped: Shipped, public: Images, judged: Images, place: Path, 
         wire=shipped.artifact.wire,
         accuracy=audit.accuracy,
         suite=audit.suite,
-        worst=Leak(audit.worst.mse, audit.worst.ssim),
+        worst=leak(audit.worst),
         attacker=name,
-        audited=Leak(audited.mse, audited.ssim),
+        audited=leak(audit.attacks[name]),
         stops=measure(shipped, place / ATTACKER, judged),
         own=shipped.scales.index(1.0),
     )
@@ -169,7 +168,7 @@ def told_release(guard: Guard, scales: Sequence[float], z: Tensor) -> Tensor:
 def beside(released: Tensor, place: Tensor) -> Tensor:
     """A released vector, tokens or map with one more value, feature or channel: the place on the slider."""
     axis = 2 if released.ndim == 3 else 1
-    shape = [len(released), *released.shape[1:]]
+    shape = list(released.shape)
     shape[axis] = 1
     return torch.cat([released, place.reshape(-1, *[1] * (released.ndim - 1)).expand(shape)], axis)
 
@@ -210,6 +209,10 @@ def measure(shipped: Shipped, attacker: Path, judged: Images) -> list[Stop]:
         mse, ssim = (rebuilt - x).square().mean(), structural_similarity(rebuilt, x).mean()
         stops.append(Stop(scale, Leak(mse.item(), ssim.item()), float(right.mean())))
     return stops
+
+
+def leak(scores: Scores) -> Leak:
+    return Leak(float(scores.mse), float(scores.ssim))
 
 
 def examples(judged: Images) -> list[Example]:

@@ -17,7 +17,7 @@ from attcem.ship import export
 from attcem.ship.graphs import open_session
 from attcem.types import Result
 from tests.report.made import make_result
-from tests.ship.test_export import guarded, network
+from tests.ship.small import guarded, network
 
 LENGTH = "Inference-Header-Content-Length"
 

@@ -3,13 +3,10 @@
 import pytest
 import torch
 
-from attcem.cli import main
-from attcem.data import load_data
 from attcem.defences import Guard, Noise, Wire, create_defence
 from attcem.models import split
 from attcem.ship import export
 from tests.ship.audited import audited_artifact
-from tests.ship.paged import artifacts
 
 SHAPE, CLASSES = (1, 28, 28), 5
 
@@ -45,17 +42,3 @@ def floats(tmp_path_factory):
 def audited(tmp_path_factory):
     """An artifact that several files send from."""
     return audited_artifact(tmp_path_factory.mktemp("ship") / "audited", Noise(0.3), Wire(bits=8))
-
-
-@pytest.fixture(scope="session")
-def paged(tmp_path_factory):
-    """An artifact with a page, and its undefended twin."""
-    one, twin = artifacts(tmp_path_factory.mktemp("paged"), load_data("fashion"))
-    assert main(["page", str(one), "--twin", str(twin)]) == 0
-    return one, twin
-
-
-@pytest.fixture(scope="session")
-def paged_data(paged):
-    """The data that both were trained on."""
-    return load_data(f"npz:{paged[0].parent.parent / 'tiny.npz'}")

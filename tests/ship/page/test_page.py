@@ -23,7 +23,7 @@ from attcem.ship.page import read_page
 from attcem.ship.page_routes import BROWSER, page_routes
 from attcem.ship.server import http_app
 from attcem.ship.service import CloudService
-from tests.ship.paged import SENDS
+from tests.ship.page.made import SENDS
 
 WORDS = json.loads((BROWSER / "strings.json").read_text())
 SCRIPTS = "\n".join(path.read_text() for path in sorted(BROWSER.glob("*.js")))

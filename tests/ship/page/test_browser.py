@@ -15,7 +15,7 @@ from attcem.ship.graphs import open_session
 from attcem.ship.page import read_page
 from attcem.ship.randomness import draw
 from tests.report.chromium import CHROMIUM, FLAGS, NEEDS_CHROMIUM, PATIENCE
-from tests.ship.paged import SENDS, server
+from tests.ship.page.made import SENDS, server
 
 pytestmark = NEEDS_CHROMIUM
 CAMERA = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]
