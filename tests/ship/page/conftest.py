@@ -1,18 +1,26 @@
 """One artifact with a page for each process of the suite."""
 
+import os
+
 import pytest
 
 from attcem.cli import main
 from attcem.data import load_data
+from attcem.locks import held
 from tests.ship.page.made import artifacts
 
 
 @pytest.fixture(scope="session")
 def paged(tmp_path_factory, fashion):
-    """An artifact with a page, and its undefended twin."""
-    one, twin = artifacts(tmp_path_factory.mktemp("paged"), fashion)
-    assert main(["page", str(one), "--twin", str(twin)]) == 0
-    return one, twin
+    """An artifact with a page, and its undefended twin; made once, by whichever process of the suite comes first."""
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "paged"
+    with held(folder.with_suffix(".lock"), wait=True):
+        if not folder.exists():
+            folder.mkdir()
+            one, twin = artifacts(folder, fashion)
+            assert main(["page", str(one), "--twin", str(twin)]) == 0
+    return folder / "one" / "artifact", folder / "twin" / "artifact"
 
 
 @pytest.fixture(scope="session")

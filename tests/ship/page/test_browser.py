@@ -3,6 +3,7 @@
 import base64
 import json
 import re
+import time
 from contextlib import contextmanager
 
 import numpy as np
@@ -80,10 +81,13 @@ class Visit:
 
     def settle(self, runs):
         """Until so many runs through both networks are over."""
-        self.page.wait_for_function(f"Number(document.body.dataset.runs) >= {runs}")
+        end = time.monotonic() + PATIENCE / 1000
+        while self.runs() < runs:  # waiting inside the page would need what its policy forbids
+            assert time.monotonic() < end
+            self.page.wait_for_timeout(20)
 
     def runs(self):
-        return int(self.page.evaluate("document.body.dataset.runs"))
+        return int(self.page.evaluate("document.body.dataset.runs ?? 0"))
 
     def after(self, act):
         """Do something, and wait for what it leads to."""
@@ -91,6 +95,10 @@ class Visit:
         act()
         self.settle(before + 1)
         self.page.wait_for_timeout(100)
+
+    def says(self, text):
+        """Wait until the defended lane says this of its message."""
+        self.page.locator(".lane.defended .said", has_text=text).wait_for()
 
     def lane(self, selector, name="defended"):
         return self.page.locator(f".lane.{name} {selector}")
@@ -146,14 +154,14 @@ def test_the_slider_changes_what_the_attacker_sees_and_less_noise_is_never_sent(
         seen = [visit.pixels(".attacker canvas")]
         for place in (0, 1):
             visit.after(lambda place=place: slider.fill(str(place)))
-            visit.page.get_by_text("less noise than audited: not sent").wait_for()
+            visit.says("less noise than audited: not sent")
             seen.append(visit.pixels(".attacker canvas"))
         assert len(visit.sent) == sent and len({str(each) for each in seen}) == 3
         clean = visit.pixels(".wire canvas")
         visit.after(lambda: slider.fill("0"))
         assert visit.pixels(".wire canvas") != clean
         visit.after(lambda: slider.fill(str(own + 2)))
-        visit.page.get_by_text("in a request of").wait_for()
+        visit.says("in a request of")
         assert len(visit.sent) == sent + 1
         assert visit.page.locator("#trade circle").count() == 2 * len(page.defended.stops)
 
@@ -279,7 +287,7 @@ def test_the_camera_is_rehearsed_and_only_the_picture_that_is_taken_is_sent(brow
         visit.settle(visit.runs() + 2)
         assert "not sent" in visit.lane(".said").inner_text() and len(visit.sent) == sent
         visit.after(lambda: page.get_by_role("button", name="Take the picture").click())
-        page.get_by_text("in a request of").wait_for()
+        visit.says("in a request of")
         assert len(visit.sent) == sent + 1 and page.locator("#video").is_hidden()
 
 
@@ -289,5 +297,5 @@ def test_a_server_with_keys_is_asked_with_the_visitors(browser, paged):
         assert not visit.sent and "a key is needed" in visit.lane(".said").inner_text()
         visit.page.get_by_label("This server asks for a key").fill(key)
         visit.after(lambda: visit.page.get_by_role("button", name="Use it").click())
-        visit.page.get_by_text("in a request of").wait_for()
+        visit.says("in a request of")
         assert len(visit.sent) == 1 and visit.page.locator("#keys").is_hidden()
