@@ -1,4 +1,4 @@
-"""Prepares what the page shows: an attacker of an artifact at every noise of the slider, and one of its undefended twin."""
+"""Prepares what the page shows: an attacker of an artifact at all noises of the slider, and one of its undefended twin."""
 
 from __future__ import annotations
 
@@ -70,7 +70,9 @@ class Shipped:
         suite = SUITES[self.experiment.audit.suite]
         alone = {name: each for name, each in suite.attacks.items() if isinstance(each, Decoder)}
         if not (found := {name: self.audit.attacks[name] for name in alone if name in self.audit.attacks}):
-            raise ValueError(f"the audit of {self.folder} has no decoder: audit the run with --suite quick, and export it")
+            raise ValueError(
+                f"the audit of {self.folder} has no decoder: audit the run with --suite quick, and export it"
+            )
         name = min(found, key=lambda name: found[name].mse)
         return name, alone[name]
 
@@ -94,7 +96,8 @@ def prepare_page(folder: Path, twin: Path, *, progress: bool = True) -> Path:
         Page(
             shape=defended.artifact.picture.shape,
             classes=defended.artifact.picture.classes,
-            **sides,
+            defended=sides[DEFENDED],
+            undefended=sides[UNDEFENDED],
             budget=audited_budget(defended.audit).picture,
             images=len(judged),
             mean_image=leak(defended.audit.baselines["mean_image"]),
@@ -114,14 +117,19 @@ def check_twins(defended: Shipped, undefended: Shipped, data: Data) -> None:
     if defended.artifact.picture != undefended.artifact.picture:
         raise ValueError(f"{undefended.folder} takes other pictures than {defended.folder}: train it on the same data")
     if load(undefended.experiment).draw["sha256"] != data.draw["sha256"]:
-        raise ValueError(f"{undefended.folder} was trained on another draw of the data: train it with the same seed of data")
+        raise ValueError(
+            f"{undefended.folder} was trained on another draw of the data: train it with the same seed of data"
+        )
 
 
 def prepare_side(shipped: Shipped, public: Images, judged: Images, place: Path, progress: bool) -> Side:
     """Train the attacker of one network, write it, and measure it through the files that the page uses."""
     place.mkdir()
     name, decoder = shipped.attacker
-    say(f"{place.name}: training the attacker {name} on public pictures and what the device sends of them", shown=progress)
+    say(
+        f"{place.name}: training the attacker {name} on public pictures and what the device sends of them",
+        shown=progress,
+    )
     network = train_attacker(shipped, decoder, public, judged, progress)
     example = torch.from_numpy(sent_of(shipped, judged[: min(3, len(judged))], 1.0))
     told = [torch.zeros(len(example), 1)] if len(shipped.scales) > 1 else []
@@ -151,7 +159,7 @@ def train_attacker(shipped: Shipped, decoder: Decoder, public: Images, judged: I
     decoder = replace(decoder, doublings=decoder.doublings + 1) if many else decoder
     device = Device(shipped.model.encoder, lambda z: told_release(shipped.guard, shipped.scales, z))
     view = view_through(device, public, judged[:2], GRANTS["query"])
-    return decoder.trained(view, 0, progress).network.to(memory_format=torch.contiguous_format).eval()
+    return decoder.trained(view, 0, progress).network.eval()
 
 
 def told_release(guard: Guard, scales: Sequence[float], z: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""What the page shows beside an artifact: its undefended twin, an attacker of each, and pictures that none was trained on.
+"""What the page shows beside an artifact: its undefended twin, an attacker of each, pictures that none was trained on.
 
 It is demonstration material, in a folder of its own inside the artifact; no device uses any of it.
 """

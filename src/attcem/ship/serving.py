@@ -39,9 +39,7 @@ class Server(uvicorn.Server):
         self.force_exit, self.should_exit = self.should_exit, True
 
 
-def http_server(
-    service: CloudService, tls: tuple[Path, Path] | None = None, more: Sequence[Route] = ()
-) -> Server:
+def http_server(service: CloudService, tls: tuple[Path, Path] | None = None, more: Sequence[Route] = ()) -> Server:
     """uvicorn under the service's limits."""
     config = uvicorn.Config(
         http_app(service, more),

@@ -22,20 +22,25 @@ from tests.report.made import make_result, scores
 
 SENDS = 3  # that the audit attacked, and so the page's budget
 NOISE = [{"noise": {"sigma": 0.2}}, {"wire": {"bits": 8}}]
-MODEL = {"backbone": "vgg11_bn", "cut": 3, "width": 0.05, "crossing": {"pool": {"condense": 9}}}
+SIZE = {"cut": 3, "width": 0.05, "crossing": {"pool": {"condense": 9}}}
 
 
 def artifact_of(folder: Path, data: Data, chain: list[dict]) -> Path:
     """A small network that learnt nothing, with the audit of a short suite that was made up."""
     torch.manual_seed(0)
-    model, guard = split(MODEL["backbone"], data=data, **{k: v for k, v in MODEL.items() if k != "backbone"}), build_defence(chain)
+    model, guard = split("vgg11_bn", data=data, **SIZE), build_defence(chain)
     guard.setup(latent=model.latent_shape, classes=data.classes, sigma=guard.sigma)
     guard.attach(model.encoder)
     audit = make_result(defence=describe(guard), accuracy=0.1)
     audit.attacks = {"decoder_small": scores(0.05)}
     audit.curves = {"repeats": {"1": 0.03, str(SENDS): 0.02}}
     folder.mkdir(parents=True)
-    settings = {"data": {"name": data.name}, "model": MODEL, "defence": chain, "audit": {"suite": "smoke"}}
+    settings = {
+        "data": {"name": data.name},
+        "model": SIZE | {"backbone": "vgg11_bn"},
+        "defence": chain,
+        "audit": {"suite": "smoke"},
+    }
     (folder / "config.yaml").write_text(json.dumps(settings))
     facts = {"audit": audit, "settings": folder / "config.yaml", "class_names": data.class_names}
     return export(model.eval(), guard.eval(), folder / "artifact", **facts)

@@ -5,6 +5,7 @@ import json
 import re
 import time
 from contextlib import contextmanager
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from tests.report.chromium import CHROMIUM, FLAGS, NEEDS_CHROMIUM, PATIENCE
 from tests.ship.page.made import SENDS, server
 
 pytestmark = NEEDS_CHROMIUM
+FOCUSED = "(({ id, ariaLabel, textContent }) => id || ariaLabel || textContent)(document.activeElement)"
 CAMERA = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]
 STREAM = """
 crypto.getRandomValues = (array) => {
@@ -104,7 +106,9 @@ class Visit:
         return self.page.locator(f".lane.{name} {selector}")
 
     def pixels(self, selector, name="defended"):
-        return self.lane(selector, name).evaluate("c => Array.from(c.getContext('2d').getImageData(0, 0, c.width, c.height).data)")
+        return self.lane(selector, name).evaluate(
+            "c => Array.from(c.getContext('2d').getImageData(0, 0, c.width, c.height).data)"
+        )
 
 
 @contextmanager
@@ -134,7 +138,9 @@ def test_an_example_is_sent_and_answered_and_nothing_comes_from_elsewhere(browse
         body = visit.sent[-1]
         assert visit.lane(".big").inner_text() == f"{len(tensor(body))} bytes"
         assert f"in a request of {len(body)} bytes" in visit.lane(".said").inner_text()
-        logits = open_session(paged[0] / "cloud.onnx").run(None, {"sent": np.frombuffer(tensor(body), np.uint8)[None]})[0][0]
+        logits = open_session(paged[0] / "cloud.onnx").run(None, {"sent": np.frombuffer(tensor(body), np.uint8)[None]})[
+            0
+        ][0]
         shares = np.exp(logits - logits.max()) / np.exp(logits - logits.max()).sum()
         assert visit.lane(".label").inner_text() == page.classes[logits.argmax()]
         assert visit.lane(".share").first.inner_text() == f"{round(100 * shares.max())} %"
@@ -212,10 +218,12 @@ def test_the_keyboard_alone_is_enough(browser, url):
         page, reached = visit.page, []
         for _ in range(40):
             page.keyboard.press("Tab")
-            reached.append(page.evaluate("document.activeElement.id || document.activeElement.getAttribute('aria-label') || document.activeElement.textContent"))
+            reached.append(page.evaluate(FOCUSED))
             if reached[-1] == "sigma":
                 break
-        assert reached[0] == "Skip to what crosses the wire" and {"English", "中文", "file", "camera", "invert"} <= set(reached)
+        assert reached[0] == "Skip to what crosses the wire" and {"English", "中文", "file", "camera", "invert"} <= set(
+            reached
+        )
         value = int(page.get_by_role("slider").input_value())
         visit.after(lambda: page.keyboard.press("ArrowRight"))
         assert int(page.get_by_role("slider").input_value()) == value + 1
@@ -229,16 +237,20 @@ def test_the_keyboard_alone_is_enough(browser, url):
 def test_a_screen_reader_is_told_everything(browser, url):
     with visiting(browser, url) as visit:
         page = visit.page
-        assert page.get_by_role("slider", name="Noise").count() == 1 and page.get_by_role("heading", level=1).count() == 1
+        assert (
+            page.get_by_role("slider", name="Noise").count() == 1 and page.get_by_role("heading", level=1).count() == 1
+        )
         unnamed = "e => !(e.getAttribute('aria-label') || e.labels?.length || e.textContent.trim())"
         for role in ("button", "img", "slider", "checkbox", "meter"):
             found = page.get_by_role(role).all()
             assert found and not any(each.evaluate(unnamed) for each in found), role
         said = page.get_by_role("status")
-        assert re.search(r"With the defence: .+ from the server\. \d+ bytes, sent.*squared error is 0\.\d+;", said.inner_text())
+        assert re.search(
+            r"With the defence: .+ from the server\. \d+ bytes, sent.*squared error is 0\.\d+;", said.inner_text()
+        )
         assert page.locator("#numbers th[scope=row]").count() == 8
         levels = page.evaluate("Array.from(document.querySelectorAll('h1,h2,h3'), e => Number(e.tagName[1]))")
-        assert levels[0] == 1 and all(after - before <= 1 for before, after in zip(levels, levels[1:], strict=False))
+        assert levels[0] == 1 and all(after - before <= 1 for before, after in pairwise(levels))
 
 
 @pytest.mark.parametrize("width", [360, 768, 1280])
@@ -274,7 +286,8 @@ def test_a_file_is_read_as_the_device_takes_it_chosen_or_dropped(browser, url, t
           const transfer = new DataTransfer();
           const bytes = Uint8Array.from(atob(content), (letter) => letter.charCodeAt(0));
           transfer.items.add(new File([bytes], "mine.png", { type: "image/png" }));
-          document.body.dispatchEvent(new DragEvent("drop", { dataTransfer: transfer, bubbles: true, cancelable: true }));
+          const settings = { dataTransfer: transfer, bubbles: true, cancelable: true };
+          document.body.dispatchEvent(new DragEvent("drop", settings));
         }"""
         visit.after(lambda: visit.page.evaluate(dropping, content))
         assert visit.page.get_by_role("alert").is_hidden()

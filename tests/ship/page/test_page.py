@@ -12,9 +12,9 @@ import pytest
 import torch
 
 from attcem.cli import main
+from attcem.defences import Guard, Noise
 from attcem.maths.similarity import structural_similarity
 from attcem.pages import SCALES, beside, told_release
-from attcem.defences import Guard, Noise
 from attcem.ship import read_artifact
 from attcem.ship.compact import compact
 from attcem.ship.graphs import open_session
@@ -61,7 +61,9 @@ def test_the_means_on_the_page_are_those_of_its_own_files(paged, paged_data):
     sent = open_session(twin / "device.onnx").run(None, {"image": x.contiguous().numpy()})[0]
     rebuilt = torch.from_numpy(open_session(twin / "attacker.onnx").run(None, {"sent": sent})[0])
     (stop,) = page.undefended.stops
-    assert page.images == len(paged_data.test) and (rebuilt - x).square().mean().item() == pytest.approx(stop.leak.mse, rel=1e-4)
+    assert page.images == len(paged_data.test) and (rebuilt - x).square().mean().item() == pytest.approx(
+        stop.leak.mse, rel=1e-4
+    )
     assert structural_similarity(rebuilt, x).mean().item() == pytest.approx(stop.leak.ssim, abs=1e-4)
     answers = open_session(twin / "cloud.onnx").run(None, {"sent": sent})[0].argmax(1)
     assert (answers == paged_data.test[: page.images].y.numpy()).mean() == pytest.approx(stop.accuracy)
@@ -69,7 +71,10 @@ def test_the_means_on_the_page_are_those_of_its_own_files(paged, paged_data):
 
 def test_examples_are_test_pictures(paged, paged_data):
     folder, _ = paged
-    test = {picture.numpy().tobytes(): int(label) for picture, label in zip(paged_data.test.x, paged_data.test.y, strict=True)}
+    test = {
+        picture.numpy().tobytes(): int(label)
+        for picture, label in zip(paged_data.test.x, paged_data.test.y, strict=True)
+    }
     for example in read_page(folder, read_artifact(folder)).examples:
         assert test[base64.b64decode(example.pixels)] == example.label
 
