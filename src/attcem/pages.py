@@ -1,4 +1,4 @@
-"""Prepares what the page shows: an attacker of an artifact at all noises of the slider, and one of its undefended twin."""
+"""Prepares what the page shows: an attacker of an artifact at all noises of the slider, and one of its twin."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from torch import Tensor, nn
 from attcem.attacks import SUITES
 from attcem.attacks.decoder import Decoder
 from attcem.config import GRANTS, Experiment
-from attcem.data import Data
 from attcem.defences import Guard, Wire
 from attcem.folders import read_experiment
 from attcem.maths.similarity import structural_similarity
@@ -80,8 +79,8 @@ class Shipped:
 def prepare_page(folder: Path, twin: Path, *, progress: bool = True) -> Path:
     """Write the page of an artifact, in its folder `page`: the twin's halves, both attackers, and what they achieve."""
     defended, undefended = Shipped.read(folder), Shipped.read(twin)
+    check_twins(defended, undefended)
     data = load(defended.experiment)
-    check_twins(defended, undefended, data)
     order = torch.randperm(len(data.test), generator=torch.Generator().manual_seed(defended.experiment.seed))
     judged = data.test[order[:IMAGES]]
     with tempfile.TemporaryDirectory(dir=folder, prefix=f".{PAGE}.") as made:
@@ -110,16 +109,15 @@ def prepare_page(folder: Path, twin: Path, *, progress: bool = True) -> Path:
     return folder / PAGE
 
 
-def check_twins(defended: Shipped, undefended: Shipped, data: Data) -> None:
+def check_twins(defended: Shipped, undefended: Shipped) -> None:
     """Raise where two artifacts cannot be shown side by side."""
     if undefended.guard.links:
         raise ValueError(f"{undefended.folder} has a defence: give a twin that was trained without one")
     if defended.artifact.picture != undefended.artifact.picture:
         raise ValueError(f"{undefended.folder} takes other pictures than {defended.folder}: train it on the same data")
-    if load(undefended.experiment).draw["sha256"] != data.draw["sha256"]:
-        raise ValueError(
-            f"{undefended.folder} was trained on another draw of the data: train it with the same seed of data"
-        )
+    drawn, twins = (replace(each.experiment.data, root=None) for each in (defended, undefended))
+    if drawn != twins:
+        raise ValueError(f"{undefended.folder} was trained on {twins}, {defended.folder} on {drawn}: they must agree")
 
 
 def prepare_side(shipped: Shipped, public: Images, judged: Images, place: Path, progress: bool) -> Side:
