@@ -13,6 +13,20 @@ function shares(logits) {
   return raised.map((each) => each / sum);
 }
 
+function span(className, textContent = "") {
+  return Object.assign(document.createElement("span"), { className, textContent });
+}
+
+function bar(share, name) {
+  const track = span("bar"), filled = span("");
+  for (const [key, value] of Object.entries({ role: "meter", "aria-label": name, "aria-valuenow": share.toFixed(2), "aria-valuemin": 0, "aria-valuemax": 1 })) {
+    track.setAttribute(key, value);
+  }
+  filled.style.width = `${100 * share}%`;
+  track.append(filled);
+  return track;
+}
+
 export class Lane {
   constructor(name, page) {
     this.name = name;
@@ -61,11 +75,8 @@ export class Lane {
     const named = likely.map(({ share, label }) => ({ share, name: nameOf(this.page.classes[label]) }));
     this.$(".label").textContent = named[0].name;
     this.$("ol").replaceChildren(...named.map(({ share, name }) => {
-      const row = document.createElement("li"), bar = document.createElement("meter");
-      bar.value = share;
-      bar.setAttribute("aria-label", name);
-      row.append(Object.assign(document.createElement("span"), { textContent: name }), bar,
-        Object.assign(document.createElement("span"), { textContent: percent(share), className: "share" }));
+      const row = document.createElement("li");
+      row.append(span("", name), bar(share, name), span("share", percent(share)));
       return row;
     }));
     return say(fromServer ? "fromServer" : "fromHere", { class: named[0].name, share: percent(named[0].share) });

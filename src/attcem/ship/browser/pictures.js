@@ -20,7 +20,7 @@ export function pixelsOf(source, [channels, height, width], inverted) {
   return values;
 }
 
-/** Whether a picture's border is light: the networks that take grey pictures learnt from light things on black. */
+/** Whether a picture's border is light. */
 export function lightBorder(source, shape) {
   const [, height, width] = shape;
   const values = pixelsOf(source, shape, false);

@@ -10,7 +10,6 @@ const $ = (id) => document.getElementById(id);
 export class Visitor {
   constructor(page, look) {
     Object.assign(this, { page, look, title: () => "", source: null, stream: null });
-    $("inverting").hidden = page.shape[0] !== 1;
     $("file").addEventListener("change", ({ target }) => { this.read(target.files[0]); target.value = ""; });
     $("invert").addEventListener("change", () => this.source && this.give(false));
     $("camera").addEventListener("click", () => this.film());
@@ -53,6 +52,7 @@ export class Visitor {
     this.close();
     this.mark(place);
     this.source = null;
+    $("inverting").hidden = true;
     this.title = () => nameOf(this.page.classes[label]);
     this.look(decoded(pixels, this.page.shape), false);
   }
@@ -74,11 +74,12 @@ export class Visitor {
     tell("");
     this.mark(-1);
     this.title = () => say("own");
-    if (this.page.shape[0] === 1) $("invert").checked = lightBorder(this.source, this.page.shape);
+    $("inverting").hidden = this.page.shape[0] !== 1; // networks for grey pictures learnt from light things on black
+    $("invert").checked = !$("inverting").hidden && lightBorder(this.source, this.page.shape);
   }
 
   give(rehearsed) {
-    this.look(pixelsOf(this.source, this.page.shape, $("invert").checked && !$("inverting").hidden), rehearsed);
+    this.look(pixelsOf(this.source, this.page.shape, $("invert").checked), rehearsed);
   }
 
   async film() {
