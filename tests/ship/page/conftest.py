@@ -1,9 +1,11 @@
 """One artifact with a page for each process of the suite."""
 
 import os
+from dataclasses import replace
 
 import pytest
 
+from attcem.attacks import SUITES
 from attcem.cli import main
 from attcem.data import load_data
 from attcem.locks import held
@@ -19,7 +21,11 @@ def paged(tmp_path_factory, fashion):
         if not folder.exists():
             folder.mkdir()
             one, twin = artifacts(folder, fashion)
-            assert main(["page", str(one), "--twin", str(twin)]) == 0
+            smoke = SUITES["smoke"]
+            brief = replace(smoke, attacks={name: attack.brief() for name, attack in smoke.attacks.items()})
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr("attcem.pages.SUITES", {"smoke": brief})
+                assert main(["page", str(one), "--twin", str(twin)]) == 0
     return folder / "one" / "artifact", folder / "twin" / "artifact"
 
 

