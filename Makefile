@@ -4,11 +4,22 @@ BIN := .venv/bin
 
 ROUNDS ?= 10
 
-.PHONY: demo ship test lint claims bench load hostile results docs clean
+.PHONY: demo page ship test lint claims bench load hostile results docs clean
 .DELETE_ON_ERROR:
 
 demo: .venv/installed         ## the whole story on embedded data: writes runs/demo/report.html
 	$(BIN)/attcem demo
+
+page: runs/page/artifact/page ## a network and its undefended twin, trained, attacked, exported, and shown in a browser
+	$(BIN)/attcem serve runs/page/artifact --page
+
+runs/page/artifact/page: | .venv/installed-ship
+	$(BIN)/attcem run experiments/recommended.yaml --defence.wire.bits 8 --out runs/page/run --resume
+	$(BIN)/attcem run experiments/fashion_none.yaml --audit.suite demo --out runs/page/twin --resume
+	rm -rf runs/page/artifact runs/page/twin-artifact
+	$(BIN)/attcem export runs/page/run --out runs/page/artifact
+	$(BIN)/attcem export runs/page/twin --out runs/page/twin-artifact
+	$(BIN)/attcem page runs/page/artifact --twin runs/page/twin-artifact
 
 ship: .venv/installed-bench   ## the demo's network exported, audited, served, and asked by four kinds of clients
 	$(BIN)/python -m benchmarks.shipping
@@ -51,6 +62,10 @@ docs: .venv/installed-dev     ## runs every block of README and docs, checks lin
 .venv/installed: .venv/bin/python pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --no-compile --disable-pip-version-check -e . -c constraints.txt
 	touch $@
+
+.venv/installed-ship: .venv/bin/python pyproject.toml constraints.txt
+	$(BIN)/pip install --quiet --no-compile --disable-pip-version-check -e ".[ship]" -c constraints.txt
+	touch .venv/installed $@
 
 .venv/installed-dev: .venv/bin/python pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[dev]" -c constraints.txt

@@ -59,6 +59,8 @@ DOORS = {
         "side_by_side",
     },
     "shipped": WORDS | {"assess", "data", "defences", "experiment", "folders", "models", "parts", "ship", "train"},
+    "pages": WORDS
+    | {"attacks", "data", "defences", "folders", "maths", "models", "parts", "ship", "shipped", "threat"},
     "demo": WORDS | {"compare", "experiment", "report"},
     "side_by_side": WORDS | {"assess", "attacks", "cores", "experiment"},
     "sweep": WORDS | {"configfile", "parts", "cores", "escaping", "experiment", "locks", "terminal", "workplace"},

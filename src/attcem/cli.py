@@ -27,6 +27,7 @@ COMMANDS = {
     "check": commands.check,
     "send": commands.send,
     "serve": commands.serve,
+    "page": commands.page,
 }
 SETTABLE = (commands.run, commands.sweep, commands.tune)  # commands that take any setting as --key value
 

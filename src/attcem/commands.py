@@ -232,6 +232,7 @@ def serve(options: Namespace) -> None:
 
     from attcem.ship.keys import read_keys
     from attcem.ship.limits import Limits
+    from attcem.ship.page_routes import page_routes
     from attcem.ship.service import CloudService
     from attcem.ship.serving import check_tls, serve
 
@@ -239,6 +240,8 @@ def serve(options: Namespace) -> None:
         raise UsageError("--replicas and --address are for --engine ray")
     if options.engine == "ray" and options.grpc_port is not None:
         raise UsageError("--grpc-port is not for --engine ray: its replicas answer over HTTP")
+    if options.engine == "ray" and options.page:
+        raise UsageError("--page is not for --engine ray: show it with --engine local")
     keys = read_keys(options.keys)
     limits = Limits(options.max_body, options.max_batch, options.max_concurrent, options.rate)
     build = partial(
@@ -251,15 +254,27 @@ def serve(options: Namespace) -> None:
         tell(f"HTTP          {scheme}://{host}:{port}/v2/models/{options.name}")
         if grpc_port is not None:
             tell(f"gRPC          {host}:{grpc_port}")
+        if options.page:
+            tell(f"page          {scheme}://{host}:{port}/")
         tell(f"keys          {len(keys.digests) or 'none: whoever reaches this address may ask'}")
         sys.stdout.flush()
 
     if options.engine == "local":
-        serve(build(), grpc_port=options.grpc_port, started=started, **where)
+        service = build()
+        more = page_routes(options.artifact, service) if options.page else []
+        serve(service, grpc_port=options.grpc_port, more=more, started=started, **where)
     else:
         from attcem.ship.replicas import serve_replicas
 
         serve_replicas(build, options.replicas or 1, address=options.address, started=started, **where)
+
+
+def page(options: Namespace) -> None:
+    """Prepare what `attcem serve ARTIFACT --page` shows: an undefended twin, and an attacker of each, trained here."""
+    from attcem.pages import prepare_page
+
+    folder = prepare_page(Path(options.artifact), Path(options.twin))
+    tell(f"page          {folder}", f"show it       attcem serve {options.artifact} --page")
 
 
 def get(options: Namespace) -> None:

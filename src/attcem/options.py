@@ -173,6 +173,11 @@ OPTIONS: dict[str, list[Option]] = {
         ),
         option("--replicas", type=positive, help="of --engine ray (default: 1)"),
         option("--address", help="a Ray cluster (default: this machine)"),
+        option("--page", action="store_true", help="also the page that `attcem page` made, at the address itself"),
+    ],
+    "page": [
+        option("artifact", help="the folder that `attcem export` wrote of a defended run"),
+        option("--twin", required=True, metavar="ARTIFACT", help="that of a run without a defence, on the same data"),
     ],
     "get": [
         option("name", help="see `attcem list data`"),

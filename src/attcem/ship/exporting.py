@@ -48,7 +48,8 @@ def export(
     image = tuple(shape or model.spec["shape"])  # type: ignore[index]
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as made:
-        folder = Path(made)
+        folder = Path(made) / "artifact"
+        folder.mkdir()
         artifact = write_halves(model, guard, image, class_names, folder, audit)
         (folder / "README.md").write_text(model_card(artifact, audit, path.name))
         (folder / "MLmodel").write_text(mlflow_signature(artifact))

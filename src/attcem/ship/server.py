@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from starlette.applications import Starlette
@@ -95,8 +95,8 @@ def address(request: Request) -> str:
     return request.client.host if request.client else ""
 
 
-def http_app(service: CloudService) -> Starlette:
-    """The application; its errors are JSON and tell nothing of the inside."""
+def http_app(service: CloudService, more: Sequence[Route] = ()) -> Starlette:
+    """The application, with `more` beside the protocol; its errors are JSON and tell nothing of the inside."""
     api = HttpApi(service)
     model = "/v2/models/{name}"
     routes = [
@@ -112,6 +112,7 @@ def http_app(service: CloudService) -> Starlette:
         Route("/v2/repository/index", api.with_key(api.index), methods=["GET", "POST"]),
         Route("/metrics", api.with_key(api.metrics)),
         Route("/openapi.json", api.with_key(api.openapi)),
+        *more,
     ]
 
     async def refused(request: Request, error: Exception) -> Response:

@@ -6,11 +6,12 @@ import asyncio
 import signal
 import socket
 import ssl
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import uvicorn
+from starlette.routing import Route
 
 from attcem.ship.connection import bounded_connection
 from attcem.ship.server import http_app
@@ -41,10 +42,10 @@ class Server(uvicorn.Server):
         self.force_exit, self.should_exit = self.should_exit, True
 
 
-def http_server(service: CloudService, tls: tuple[Path, Path] | None = None) -> Server:
+def http_server(service: CloudService, tls: tuple[Path, Path] | None = None, more: Sequence[Route] = ()) -> Server:
     """uvicorn under the service's limits."""
     config = uvicorn.Config(
-        http_app(service),
+        http_app(service, more),
         http=bounded_connection(service.limits),
         ws="none",
         lifespan="off",
@@ -96,10 +97,11 @@ def serve(
     port: int = 8000,
     grpc_port: int | None = None,
     tls: tuple[Path, Path] | None = None,
+    more: Sequence[Route] = (),
     started: Started,
 ) -> None:
-    """Answer until SIGTERM or SIGINT."""
-    asyncio.run(serving(service, bound_socket(host, port), host, grpc_port, tls, started))
+    """Answer until SIGTERM or SIGINT; `more` routes of HTTP are beside those of the protocol."""
+    asyncio.run(serving(service, bound_socket(host, port), host, grpc_port, tls, more, started))
 
 
 async def serving(
@@ -108,6 +110,7 @@ async def serving(
     host: str,
     grpc_port: int | None,
     tls: tuple[Path, Path] | None,
+    more: Sequence[Route],
     started: Started,
 ) -> None:
     grpc_server = None
@@ -119,7 +122,7 @@ async def serving(
             grpc_server, grpc_port = await start_grpc(service, address, tls)
         started("https" if tls else "http", taken.getsockname()[1], grpc_port)
         try:
-            await http_server(service, tls).serve([taken])
+            await http_server(service, tls, more).serve([taken])
         finally:
             if grpc_server is not None:
                 await grpc_server.stop(GRACE)
