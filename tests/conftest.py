@@ -20,6 +20,7 @@ install_import_hook(CHECKED, "tests.typecheck.check")
 
 from collections.abc import Iterator
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -37,6 +38,8 @@ settings.register_profile("suite", derandomize=True, database=None, deadline=Non
 settings.register_profile("search", derandomize=False, database=None, deadline=None, print_blob=True)
 settings.load_profile("suite")
 
+for place in (torch.cuda, torch.xpu, torch.mtia):
+    place.traceback = SimpleNamespace(format_stack=list)  # each seeding is noted with its stack: a millisecond a place
 torch.set_num_threads(1)
 os.environ["OMP_NUM_THREADS"] = "1"  # for the programs that tests start: two threads beside another test's fight
 
