@@ -20,9 +20,12 @@ install_import_hook(CHECKED, "tests.typecheck.check")
 
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
+from filelock import FileLock
 from hypothesis import settings
 
 from attcem.attacks import SUITES
@@ -37,6 +40,8 @@ settings.register_profile("suite", derandomize=True, database=None, deadline=Non
 settings.register_profile("search", derandomize=False, database=None, deadline=None, print_blob=True)
 settings.load_profile("suite")
 
+for place in (torch.cuda, torch.xpu, torch.mtia):
+    place.traceback = SimpleNamespace(format_stack=list)  # each seeding is noted with its stack: a millisecond a place
 torch.set_num_threads(1)
 os.environ["OMP_NUM_THREADS"] = "1"  # for the programs that tests start: two threads beside another test's fight
 
@@ -58,10 +63,17 @@ def shapes_are_checked() -> None:
     tests.typecheck.begin()
 
 
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that all processes of pytest have in common."""
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+
 @pytest.fixture(scope="session", autouse=True)
-def cache_of_our_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def cache_of_our_own(shared: Path) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ATTCEM_DATA", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("ATTCEM_DATA", str(shared / "cache"))
         yield
 
 
@@ -87,8 +99,10 @@ def forked() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def fashion() -> Data:
-    return load_data("fashion")
+def fashion(shared: Path) -> Data:
+    """Who comes first searches it for duplicates, which takes seconds; the others find them in the cache."""
+    with FileLock(shared / "fashion.lock"):
+        return load_data("fashion")
 
 
 @pytest.fixture(scope="session")

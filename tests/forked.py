@@ -24,10 +24,11 @@ Popen = subprocess.Popen
 
 
 def start(args: Sequence[str], **options: Any) -> subprocess.Popen:
-    """`subprocess.Popen`, except for `python -m MODULE …`."""
-    if list(args[:2]) != [sys.executable, "-m"]:
+    """`subprocess.Popen`, except for `python -m MODULE …`, whose output may be unbuffered."""
+    python, *rest = (each for each in args if each != "-u")
+    if python != sys.executable or rest[:1] != ["-m"]:
         return Popen(args, **options)
-    return fork(args[2], args[3:], **options)
+    return fork(rest[1], rest[2:], **options)
 
 
 def fork(

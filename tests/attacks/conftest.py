@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 
 import pytest
 import torch
@@ -55,6 +55,16 @@ def view_of(
 ) -> tuple[View, Images]:
     victim = split_with(encoder, data.shape)
     return build_view(victim, guard or Undefended(), data, images=images, threat=threat)
+
+
+def at_most(settings, **most: int):
+    """The same attack with no more of each of these efforts, in all that it is made of."""
+    cut = {
+        field.name: at_most(value, **most) if is_dataclass(value) else min(value, most[field.name])
+        for field in fields(settings)
+        if is_dataclass(value := getattr(settings, field.name)) or field.name in most
+    }
+    return replace(settings, **cut)
 
 
 def attack_on(view: View, truth: Images, attack: Attack) -> tuple[Reconstruction, float, float]:

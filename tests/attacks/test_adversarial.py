@@ -15,8 +15,8 @@ BRIEF = AdversarialDecoder().brief()
 TINY = replace(BRIEF, start=replace(Decoder(8, 1), cycle=10, doublings=0), steps=4)
 
 
-def query_view(pictures, sigma):
-    return view_of(Pixels(), pictures, Noise(sigma), threat="query")[0]
+def query_view(data, sigma):
+    return view_of(Pixels(), data, Noise(sigma), threat="query")[0]
 
 
 def test_needs_queries_and_no_more():
@@ -24,8 +24,8 @@ def test_needs_queries_and_no_more():
     assert "logits" in AdversarialDecoder(ClassAware(Decoder(8, 1))).needs
 
 
-def test_the_start_in_the_workbook_stays_as_it_was_trained(pictures):
-    view = query_view(pictures, 0.3)
+def test_the_start_in_the_workbook_stays_as_it_was_trained(thumbnails):
+    view = query_view(thumbnails, 0.3)
     start = TINY.start.trained(view, 0)
     before, best, curve = snapshot(start.network), start.best, list(start.curve)
     tuned, _ = TINY.tune(start)
@@ -44,8 +44,8 @@ def test_validation_loss_stays_within_the_allowance_even_where_training_diverges
     assert (max(curve) > most) == (lr > 0.01)
 
 
-def test_the_same_seed_gives_the_same_guess(pictures):
-    view = query_view(pictures, 0.1)
+def test_the_same_seed_gives_the_same_guess(thumbnails):
+    view = query_view(thumbnails, 0.1)
     first, second, other = (TINY(view, seed=seed).images for seed in (0, 0, 1))
     assert torch.equal(first, second) and not torch.equal(first, other)
 

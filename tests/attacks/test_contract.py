@@ -12,7 +12,7 @@ from attcem.attacks.inversion import Inversion, snapshot
 from attcem.attacks.variant import Repeated
 from attcem.defences import Noise, Undefended
 from attcem.threat import build_view
-from tests.attacks.conftest import attack_on, view_of
+from tests.attacks.conftest import at_most, attack_on, view_of
 from tests.probes import Nothing, Patches, Pixels, split_with
 
 OPEN = {"map": Pixels(), "vector": nn.Flatten(), "tokens": Patches()}
@@ -22,12 +22,16 @@ every_attack = pytest.mark.parametrize("name", ATTACKS)
 
 @pytest.fixture(scope="module")
 def attack_with(thumbnails):
-    """One view of each device for all attacks, as in an audit: who builds on a decoder finds it in the workbook."""
+    """One view of each device for all attacks, as in an audit: who builds on a decoder finds it in the workbook.
+
+    Where there is nothing to learn, few public images show it.
+    """
+    few = replace(thumbnails, public=thumbnails.public[:200])
     devices = {f"open {shape}": (encoder, thumbnails) for shape, encoder in OPEN.items()}
-    devices |= {f"silent {shape}": (encoder, thumbnails) for shape, encoder in SILENT.items()}
-    devices |= {"drowned": (Pixels(), thumbnails, Noise(1000))}
+    devices |= {f"silent {shape}": (encoder, few) for shape, encoder in SILENT.items()}
+    devices |= {"drowned": (Pixels(), few, Noise(1000))}
     views = {name: view_of(*device, threat="white_box") for name, device in devices.items()}
-    return lambda name, device: attack_on(*views[device], ATTACKS[name].brief())
+    return lambda name, device: attack_on(*views[device], at_most(ATTACKS[name].brief(), channels=16))
 
 
 @every_attack
@@ -56,8 +60,8 @@ def test_noise_that_drowns_the_latent_leaves_the_mean_image(name, attack_with):
     assert mse > 0.97 * mean
 
 
-def test_the_same_seed_gives_the_same_guess(pictures):
-    view, _ = build_view(split_with(Pixels()), Undefended(), pictures, images=20)
+def test_the_same_seed_gives_the_same_guess(thumbnails):
+    view, _ = view_of(Pixels(), thumbnails, threat="query", images=20)
     attack = replace(ATTACKS["decoder_small"], cycle=10, doublings=0)
     first, second, other = (attack(view, seed=seed).images for seed in (0, 0, 1))
     assert torch.equal(first, second) and not torch.equal(first, other)
@@ -86,8 +90,10 @@ def test_whoever_starts_from_a_decoder_inherits_its_flags(pictures, network, sma
     [(0.2, 1.0, 1.0, 1), (0.1, 0.3, 0.25, 2), (0.1, 0.15, 1.0, 2), (0.0, 0.0, 1.0, 2)],
     ids=["it learns", "it is stuck", "neither learns much", "neither learns"],
 )
-def test_a_lower_rate_is_taken_only_where_the_higher_one_hardly_learns(high, low, taken, cycles, pictures, monkeypatch):
-    view, _ = build_view(split_with(Pixels()), Undefended(), pictures, images=20)
+def test_a_lower_rate_is_taken_only_where_the_higher_one_hardly_learns(
+    high, low, taken, cycles, thumbnails, monkeypatch
+):
+    view, _ = view_of(Pixels(), thumbnails, threat="query", images=20)
     training = Inversion(Decoder(4, 1, lr=1.0), view, 0)
     linear, begun_from = snapshot(training.network), []
 

@@ -19,15 +19,15 @@ QUICK = Prior(dimensions=16, channels=8, steps=10)
 TINY = Generative(images=3, steps=5, tuning=4, prior=QUICK, start=replace(Decoder(8, 1), cycle=10, doublings=0))
 
 
-def test_needs_the_devices_weights(pictures):
+def test_needs_the_devices_weights(thumbnails):
     assert BRIEF.needs == {"public", "queries", "weights", "gradients"}
-    view, _ = view_of(Pixels(), pictures, threat="query", images=3)
+    view, _ = view_of(Pixels(), thumbnails, threat="query", images=3)
     with pytest.raises(ValueError, match="white_box"):
         TINY(view)
 
 
-def test_the_image_model_reconstructs_unseen_images_better_than_the_mean_image(pictures):
-    own, held_out = hold_out(pictures.public, 0)
+def test_the_image_model_reconstructs_unseen_images_better_than_the_mean_image(thumbnails):
+    own, held_out = hold_out(thumbnails.public, 0)
     x = held_out.pixels()
     mean = (own.pixels().mean(0) - x).square().mean()
     model = QUICK.train(own, torch.device("cpu"), 0, False)
@@ -46,8 +46,8 @@ def test_the_image_model_starts_as_probabilistic_pca():
     assert (found - expected).square().mean() < 1e-3 * expected.square().mean()
 
 
-def test_training_raises_the_bound_on_unseen_images(pictures):
-    own, held_out = hold_out(pictures.public, 0)
+def test_training_raises_the_bound_on_unseen_images(thumbnails):
+    own, held_out = hold_out(thumbnails.public, 0)
     x = held_out.pixels()
 
     def bound(steps):
@@ -67,8 +67,8 @@ def test_the_image_model_paints_pictures_of_any_shape(shape):
     assert model.encode(x)[0].shape == (20, 4) and model.generate(torch.zeros(2, 4)).shape == (2, *shape)
 
 
-def test_the_image_model_is_trained_once_and_kept_in_the_workbook(pictures):
-    view, _ = view_of(Pixels(), pictures, threat="white_box")
+def test_the_image_model_is_trained_once_and_kept_in_the_workbook(thumbnails):
+    view, _ = view_of(Pixels(), thumbnails, threat="white_box")
     own, _ = hold_out(view.public, 0)
     assert QUICK.trained(view, own, 0) is QUICK.trained(view, own, 0)
     assert QUICK.trained(view, own, 0) is not QUICK.trained(view, own, 1)
@@ -92,7 +92,7 @@ def test_the_search_improves_on_a_poor_decoders_guess(network, small):
     assert after < 0.95 * before
 
 
-def test_where_the_search_gains_nothing_the_decoders_guess_stands(pictures):
-    view, _ = view_of(Pixels(), pictures, Noise(1000), threat="white_box")
+def test_where_the_search_gains_nothing_the_decoders_guess_stands(thumbnails):
+    view, _ = view_of(Pixels(), thumbnails, Noise(1000), threat="white_box")
     found = TINY(view, seed=0)
     assert torch.equal(found.images, TINY.start.trained(view, 0).invert(view.targets[:3])) and len(found.curve) == 1

@@ -10,9 +10,9 @@ from attcem.attacks.class_aware import ClassAware
 from attcem.attacks.decoder import Decoder
 from attcem.attacks.feedback import Feedback
 from attcem.attacks.inversion import Inversion
-from attcem.defences import Undefended
-from attcem.threat import build_view
 from attcem.types import Workbook
+from tests.attacks.conftest import view_of
+from tests.probes import Coarse
 
 SHALLOW = Decoder(8, 1, cycle=20, doublings=0)
 GROWN = {
@@ -25,9 +25,10 @@ GROWN = {
 }
 
 
-@pytest.fixture
-def view(network, small):
-    return build_view(network, Undefended(), small, images=20)[0]
+@pytest.fixture(scope="module")
+def view(thumbnails):
+    """What one test has trained the others find in the workbook."""
+    return view_of(Coarse(), thumbnails, threat="query", images=20)[0]
 
 
 @pytest.mark.parametrize("kind", GROWN)
@@ -67,6 +68,7 @@ def test_it_goes_on_without_touching_its_start(view):
 
 
 def test_a_start_that_nobody_has_trained_is_trained_and_kept(view):
+    view = replace(view, workbook=Workbook())
     found = GROWN["deeper"](view, seed=0)
     assert (SHALLOW, 0) in view.workbook.models
     assert torch.equal(found.images, GROWN["deeper"](replace(view, workbook=Workbook()), seed=0).images)

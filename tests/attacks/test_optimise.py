@@ -16,14 +16,14 @@ from attcem.defences import Defence, Noise, Undefended
 from attcem.metrics import METRICS
 from attcem.threat import build_view
 from attcem.types import Device, View
-from tests.attacks.conftest import view_of
+from tests.attacks.conftest import smaller, view_of
 from tests.conftest import noise_images, shrink
 from tests.probes import Blank, Pixels, split_with
 
 
 @pytest.fixture(scope="module")
 def few(fashion) -> Data:
-    return shrink(fashion, private=10, validation=10, public=300, test=20)
+    return smaller(shrink(fashion, private=10, validation=10, public=300, test=20))
 
 
 class Halves(Defence):
@@ -146,7 +146,7 @@ def test_adam_treats_each_image_by_itself(few):
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_gains_on_a_decoder_that_learned_little(solver, few):
-    network = split_with(Mixes())
+    network = split_with(Mixes(), few.shape)
     view, truth = build_view(network, Undefended(), few, images=8, threat="white_box")
     start = Decoder(8, 1, cycle=1, doublings=0)
     attack = replace(Optimise(solver=solver).brief(), start=start)

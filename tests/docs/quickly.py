@@ -36,10 +36,11 @@ def shorten(patch: pytest.MonkeyPatch, small: Data, suite: Suite = SMOKE) -> Non
         patch.setitem(SUITES, name, replace(suite, name=name))
 
 
-def shrink(data: Data) -> Data:
+def shrink(data: Data, **sizes: int) -> Data:
     """A few pictures of every part, from all over it: no class is missing."""
-    parts = {name: getattr(data, name)[:: len(getattr(data, name)) // size][:size] for name, size in SIZES.items()}
-    return Data(name=data.name, class_names=data.class_names, draw={"sizes": SIZES}, **parts)
+    sizes = SIZES | sizes
+    parts = {name: getattr(data, name)[:: len(getattr(data, name)) // size][:size] for name, size in sizes.items()}
+    return Data(name=data.name, class_names=data.class_names, draw={"sizes": sizes}, **parts)
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ def put(path: Path, text: str) -> None:
 
 
 @pytest.fixture
-def server() -> Iterator[Path]:
+def server(fashion) -> Iterator[Path]:
     """Where a process does what it is asked to, in seconds."""
     with TemporaryDirectory() as folder:  # a socket's path must be short
         path = Path(folder) / "server"

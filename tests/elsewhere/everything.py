@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from attcem.threat import build_view
 from attcem.train import fit, fit_clients, honesty
 from attcem.train.honesty import surrogate_only
 from attcem.types import Images, View, Workbook
+from tests.attacks.conftest import at_most
 from tests.conftest import shrink
 from tests.elsewhere.stand_in import ELSEWHERE, NAME, elsewhere
 
@@ -43,7 +44,7 @@ CHOICES = {name: (name, {}) for name in DEFENCES} | {
 """Every defence, and choices that compute something else; penalties begin within the few steps that they are given."""
 
 FEW = {"steps": 2, "cycle": 2, "images": 2, "tuning": 2, "batch": 8, "channels": 8, "blocks": 1, "doublings": 0}
-"""To how much the efforts of an attack are cut."""
+"""To how much the efforts of an attack are cut: as little as makes it do everything once."""
 
 
 @pytest.fixture(autouse=True)
@@ -74,16 +75,6 @@ def view_of(data: Data, guard: Defence | None = None) -> tuple[View, Images]:
     return view, truth
 
 
-def shortened(settings):
-    """The same attack, with as little effort as makes it do everything once."""
-    cut = {
-        field.name: shortened(value) if is_dataclass(value) else min(value, FEW[field.name])
-        for field in fields(settings)
-        if is_dataclass(value := getattr(settings, field.name)) or field.name in FEW
-    }
-    return replace(settings, **cut)
-
-
 @pytest.mark.parametrize("choice", CHOICES)
 def test_every_defence_trains_and_releases(choice, few, tmp_path):
     name, options = CHOICES[choice]
@@ -98,7 +89,7 @@ def test_every_defence_trains_and_releases(choice, few, tmp_path):
 @pytest.mark.parametrize("name", ATTACKS)
 def test_every_attack_works_where_the_latents_lie(name, few):
     view, _ = view_of(few)
-    found = shortened(ATTACKS[name].brief())(view)
+    found = at_most(ATTACKS[name].brief(), **FEW)(view)
     assert found.images.device == ELSEWHERE
 
 
@@ -106,7 +97,7 @@ def test_every_attack_works_where_the_latents_lie(name, few):
 def test_every_probe_works_where_the_latents_lie(name, few, monkeypatch):
     monkeypatch.setattr(regression, "ROWS", 64)
     view, truth = view_of(few)
-    probe = shortened(PROBES[name])
+    probe = at_most(PROBES[name], **FEW)
     answers = probe(replace(view, gallery=truth))
     assert all(len(scores) == len(truth) for scores in probe.score(answers, truth, truth, few.public).values())
 
@@ -119,7 +110,7 @@ def test_every_baseline_works_where_the_latents_lie(name, few):
 
 def test_an_attack_goes_on_from_what_was_kept(few, tmp_path):
     view, _ = view_of(few)
-    first, second = (shortened(ATTACKS[name]) for name in ("decoder_medium", "decoder_res8"))
+    first, second = (at_most(ATTACKS[name], **FEW) for name in ("decoder_medium", "decoder_res8"))
     kept = Finished(tmp_path, view, 0)
     kept.keep("medium", first, first(view))
     found = kept.find("medium", first)
@@ -152,7 +143,7 @@ def test_a_run_is_trained_audited_and_explained_elsewhere_and_then_opened_here(f
 def test_bounds_and_stages_are_found_for_a_device_elsewhere(few):
     guard, model = attcem.Guard(Noise(0.1)), tiny(few).to(ELSEWHERE)
     assert promises(model, guard, few)["rate_nats"] > 0
-    found = stages(shortened(ATTACKS["decoder_small"]), model, guard, few, few.test, seed=0)
+    found = stages(at_most(ATTACKS["decoder_small"], **FEW), model, guard, few, few.test, seed=0)
     assert set(found) == {"before_bottleneck", "clean", "released"}
 
 

@@ -10,9 +10,15 @@ from attcem.models import split
 from attcem.train import fit, learner, read_state, read_tensors
 from attcem.train.gradients import one_pass
 from attcem.train.schedule import Recipe
+from tests.conftest import shrink
 from tests.probes import Scaled
 
 SMALL = {"channels": 4, "blocks": 1}
+
+
+@pytest.fixture(scope="module")
+def few(small):
+    return shrink(small, private=160, validation=50, public=50, test=10)
 
 
 def network(data):
@@ -93,7 +99,7 @@ def test_the_adversary_learns_once_in_every_step_that_was_taken(small, monkeypat
 
 
 @pytest.mark.parametrize("kind", [ARL, AdversarialNoise])
-def test_training_goes_on_as_if_never_interrupted(kind, small, tmp_path):
+def test_training_goes_on_as_if_never_interrupted(kind, few, tmp_path):
     def run(out, *, stop_at=None, resume=False):
         link = kind(lam=0.3, warmup=1, threshold=0.0, steps=2, **SMALL)
         watch, steps = link.observe, 0
@@ -106,7 +112,7 @@ def test_training_goes_on_as_if_never_interrupted(kind, small, tmp_path):
             watch(batch)
 
         link.observe = observe
-        fit(network(small), Noise(0.1) + link, small, epochs=3, out=out, resume=resume, progress=False)
+        fit(network(few), Noise(0.1) + link, few, epochs=3, batch=32, out=out, resume=resume, progress=False)
         return link
 
     link = run(tmp_path / "whole")

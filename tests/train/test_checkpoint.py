@@ -15,6 +15,7 @@ import torch
 from attcem.defences import Noise, Undefended, create_defence
 from attcem.models import build_split, split
 from attcem.train import fit, read_state, read_tensors
+from tests.conftest import shrink
 from tests.probes import Scaled
 
 
@@ -211,11 +212,16 @@ SURROGATES = {
 CROSSED = {"gmm": "vector", "bound": {"attention": {"tokens": 3, "width": 8}}, "adversary": {"slot": {"width": 8}}}
 
 
+@pytest.fixture(scope="module")
+def few(small):
+    return shrink(small, private=160, validation=50, public=50, test=10)
+
+
 @pytest.mark.parametrize("name", SURROGATES)
-def test_a_surrogate_goes_on_as_if_never_interrupted(name, small, tmp_path):
+def test_a_surrogate_goes_on_as_if_never_interrupted(name, few, tmp_path):
     def run(out, *, stop_at=None, resume=False):
         torch.manual_seed(0)
-        network = split("vgg11_bn", data=small, cut=4, crossing=CROSSED.get(name, {"map": {"channels": 4}}), width=0.05)
+        network = split("vgg11_bn", data=few, cut=4, crossing=CROSSED.get(name, {"map": {"channels": 4}}), width=0.05)
         surrogate = create_defence(name, warmup=1, lam=0.1, **SURROGATES[name])
         watch = surrogate.observe
         steps = 0
@@ -228,7 +234,8 @@ def test_a_surrogate_goes_on_as_if_never_interrupted(name, small, tmp_path):
             watch(batch)
 
         surrogate.observe = observe
-        return fit(network, Noise(0.2) + surrogate, small, epochs=3, out=out, resume=resume, progress=False), network
+        options = {"epochs": 3, "batch": 32, "out": out, "resume": resume, "progress": False}
+        return fit(network, Noise(0.2) + surrogate, few, **options), network
 
     whole, network = run(tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):

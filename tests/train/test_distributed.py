@@ -1,6 +1,5 @@
 """Two processes give what one gives at the same global batch, for every defence: curves, readings and weights."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -12,21 +11,23 @@ from attcem.defences import DEFENCES
 from attcem.models import CROSSINGS
 from attcem.train.collectives import memory_order, padded
 from attcem.types import Batch
+from tests.forked import forking
 from tests.train import pair
 
 
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory):
+def asked(shared, fashion):
     """What the first of two processes found in every scenario, and the folder in which both did it.
 
     There is one such pair for all processes of pytest: whoever comes first starts it.
     """
-    base = tmp_path_factory.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "pair"
+    folder = shared / "pair"
     with FileLock(f"{folder}.lock"):
         if not folder.exists():
             pair.begun(folder / "begun by one")
-            pair.two(folder)
+            pair.whole()
+            with forking():
+                pair.two(folder)
     first, second = pair.found_by_two(folder)
     assert [name for name in first if pair.apart(first[name], second[name], most=0)] == [], "they have drifted apart"
     return first, folder

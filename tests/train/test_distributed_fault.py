@@ -8,6 +8,7 @@ from attcem.configfile import parse_experiment
 from attcem.defences import build_defence
 from attcem.experiment import load, make_model
 from attcem.train import fit, read_state, read_tensors
+from tests.forked import forking
 from tests.train.pair import apart, torchrun
 
 TINY = """\
@@ -30,7 +31,8 @@ def test_a_killed_process_ends_the_run_which_resumes_to_the_same_weights_and_one
     assert "Signal 9" in log.read_text(), log.read_text()
     assert json.loads((out / "checkpoint" / "state.json").read_text())["epoch"] == 1
 
-    assert torchrun("-m", "attcem", "run", str(out), "--resume", log=log) == 0, log.read_text()
+    with forking():
+        assert torchrun("-m", "attcem", "run", str(out), "--resume", log=log) == 0, log.read_text()
     said = log.read_text()
     assert said.count("resuming") == 1 and said.count("epoch 3/3") == 1 and said.count("worst MSE") == 1, said
     assert not list(out.rglob("*.part"))

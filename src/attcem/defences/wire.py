@@ -26,7 +26,7 @@ class Wire(Defence):
     """
 
     stage = Stage.WIRE
-    strength = ""
+    strength = "bits"
 
     def __init__(self, bits: int = 8, low: float = 0.0, high: float = 1.0) -> None:
         super().__init__()
