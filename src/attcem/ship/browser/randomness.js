@@ -17,14 +17,18 @@ function unitInterval(count) {
   });
 }
 
-/** √(−2 ln u) · (cos, sin)(2π v) (Box and Muller 1958); u and v have 32 bits each. */
+/** ±√(−2 ln u) · (cos θ, sin θ) (Box and Muller 1958): 32 bits for u, one for the sign, 31 for θ. */
 function normal(count) {
   const half = Math.ceil(count / 2), words = new DataView(randomBytes(8 * half).buffer);
-  const share = (i) => words.getUint32(4 * i, true) / 2 ** 32;
-  const radius = Float64Array.from({ length: half }, (_, i) => Math.sqrt(-2 * Math.log(share(i) + 2 ** -32)));
-  const angle = Float64Array.from({ length: half }, (_, i) => 2 * Math.PI * share(half + i));
-  return Float32Array.from({ length: count }, (_, i) =>
-    i < half ? radius[i] * Math.cos(angle[i]) : radius[i - half] * Math.sin(angle[i - half]));
+  const pairs = new Float32Array(2 * half);
+  for (let i = 0; i < half; i++) {
+    const first = words.getUint32(4 * i, true), second = words.getUint32(4 * (half + i), true);
+    const radius = Math.sqrt(-2 * Math.log((first + 1) / 2 ** 32)) * (1 - 2 * (second & 1));
+    const angle = Math.fround((second >>> 1) * (Math.PI / 2 ** 31) - Math.PI / 2);
+    pairs[i] = radius * Math.cos(angle);
+    pairs[half + i] = radius * Math.sin(angle);
+  }
+  return pairs.subarray(0, count);
 }
 
 /** ln u − ln v: the difference of two exponential numbers. */
