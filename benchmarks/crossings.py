@@ -66,7 +66,10 @@ def figures() -> Iterator[Figure]:
         step = ratio(Step(crossing=crossing), Step())
         yield Figure(f"training step, {name} / map", step, goals.get("step"), at_least=False)
         for width in (1.0, 0.25):
-            yield Figure(f"device latency in PyTorch at width {width:g}, {name} / map", latency(crossing, width))
+            found = latency(crossing, width)
+            yield Figure(
+                f"device latency in PyTorch at width {width:g}, {name} / map", found, goals.get("latency"), False
+            )
             found = ratio(shipped(crossing, width), shipped(MAP, width), rounds=31)
             yield Figure(
                 f"device latency as shipped at width {width:g}, {name} / map", found, goals.get("latency"), False
