@@ -43,13 +43,18 @@ def bounds_table(settings: Sequence[Setting]) -> Grid | None:
 
 def probes_table(settings: Sequence[Setting]) -> Grid | None:
     lines = [
-        [setting.name, probe, metric, ratio(found.get("mean")), ratio(found.get("chance"))]
+        [setting.name, probe, metric, ratio(found.get("mean")), interval(found), ratio(found.get("chance"))]
         for setting in settings
         for probe, metrics in setting.runs[0].probes.items()
         for metric, found in metrics.items()
         if isinstance(found, Mapping)
     ]
-    return Grid(["setting", "probe", "metric", "measured", "chance"], lines, words=3) if lines else None
+    return Grid(["setting", "probe", "metric", "measured", "95 %", "chance"], lines, words=3) if lines else None
+
+
+def interval(found: Mapping[str, Any]) -> str:
+    """Where the share may lie; older results do not say."""
+    return f"{ratio(found['low'])}–{ratio(found['high'])}" if {"low", "high"} <= found.keys() else MISSING
 
 
 COSTS: Mapping[str, tuple[str, Show]] = {
