@@ -14,6 +14,7 @@ from attcem.attacks.linear import Linear
 from attcem.attacks.optimise import Optimise
 from attcem.attacks.probe_linear import LinearProbe
 from attcem.attacks.probe_property import PropertyProbe
+from attcem.attacks.refined import Refined
 from attcem.attacks.same_picture import SamePicture
 from attcem.attacks.substitute import Substitute
 from attcem.attacks.suite import Suite
@@ -35,6 +36,7 @@ ATTACKS: dict[str, Attack] = {
     "decoder_class": ClassAware(MEDIUM),
     "decoder_feedback": Feedback(MEDIUM),
     "decoder_gan": AdversarialDecoder(start=MEDIUM),
+    "decoder_refined": Refined(start=MEDIUM),
     "decoder_shifted": ShiftedPublic(MEDIUM),
     **{f"decoder_pairs_{pairs}": FewPairs(SMALL, pairs) for pairs in (100, 1000)},
     **{f"decoder_repeat_{times}": Repeated(SMALL, times) for times in (4, 16, 64)},
@@ -78,6 +80,7 @@ STANDARD: dict[str, Attack] = ATTACKS | {
     "decoder_class": ClassAware(STANDARD_MEDIUM, cycle=300, doublings=1),
     "decoder_feedback": STANDARD_FEEDBACK,
     "decoder_gan": AdversarialDecoder(start=STANDARD_MEDIUM),
+    "decoder_refined": Refined(start=STANDARD_MEDIUM),
     "decoder_shifted": ShiftedPublic(replace(MEDIUM, doublings=1)),
     **{f"decoder_pairs_{pairs}": FewPairs(STANDARD_SMALL, pairs) for pairs in (100, 1000)},
     **{f"decoder_repeat_{times}": Repeated(STANDARD_SMALL, times) for times in (4, 16, 64)},
