@@ -64,7 +64,7 @@ def share_interval(right: Float[np.ndarray, " n"], group: np.ndarray | None = No
     n is divided by the design effect, Σ_g (Σ_{i∈g} (x_i − p))² / (n·p·(1 − p)) · G/(G − 1), at least 1; where all
     answers agree, each of the G groups counts once.
     """
-    n, p = len(right), float(np.mean(right))
+    n, p = float(len(right)), float(np.mean(right))
     if group is not None:
         _, member = np.unique(group, return_inverse=True)
         groups = int(member.max()) + 1

@@ -5,13 +5,19 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from attcem.report.charts import Grid
+from attcem.report.measures import measures_table
 from attcem.runs import Setting
 from attcem.runs.numbers import MISSING, Show, count, decibel, is_number, mean, percent, ratio, small
 from attcem.runs.settings import most_alike
 
 
 def tables(settings: Sequence[Setting]) -> dict[str, Grid | None]:
-    return {"bounds": bounds_table(settings), "probes": probes_table(settings), "cost": cost_table(settings)}
+    return {
+        "bounds": bounds_table(settings),
+        "probes": probes_table(settings),
+        "measures": measures_table(settings),
+        "cost": cost_table(settings),
+    }
 
 
 def _fano(bounds: Mapping[str, Any]) -> float | None:
