@@ -297,3 +297,9 @@ def test_a_summary_prints_and_computes_as_its_mean():
     summary = Summary.of(np.arange(101) / 100)
     assert summary == pytest.approx(0.5) and summary + 1 == pytest.approx(1.5) and f"{summary:.2f}" == "0.50"
     assert (summary.p05, summary.p95, summary.n) == pytest.approx((0.05, 0.95, 101))
+
+
+def test_a_result_that_calls_a_probe_by_its_older_name_is_read(audited, tmp_path):
+    told = {"top1": {"mean": 0.5, "p05": 0.0, "p95": 1.0, "n": 60, "chance": 0.02}}
+    path = replace(audited, probes={"reidentify": told}).save(tmp_path)
+    assert Result.read(path).probes == {"same_picture": told}

@@ -40,7 +40,8 @@ DOORS = {
     "figures": {"types", "files", "runs"},
     "ship": {"__version__", "types", "reading", "files", "locks", "models", "defences", "layers"},
     "check": {"types", "reading", "runs", "ship"},
-    "assess": WORDS | {"cores", "locks", "data", "models", "defences", "train", "threat", "attacks", "metrics"},
+    "assess": WORDS
+    | {"cores", "locks", "data", "models", "defences", "train", "threat", "attacks", "metrics", "maths"},
     "configfile": WORDS | {"data", "models", "defences", "attacks"},
     "parts": WORDS | {"configfile", "data", "defences", "models"},
     "folders": {"config", "configfile", "files", "links"},

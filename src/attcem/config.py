@@ -29,6 +29,7 @@ class DataConfig:
         public: Share of the training images that the attacker owns.
         validation: Share of the private images that only select the best epoch.
         test: Share of all images kept for the audit, where the data set has no official test part.
+        strangers: Deal whole classes, such as people: the attacker owns pictures of others than the device's.
     """
 
     name: str = "fashion"
@@ -37,6 +38,7 @@ class DataConfig:
     public: float = 0.25
     validation: float = 0.1
     test: float = 0.2
+    strangers: bool = False
 
 
 @dataclass(frozen=True)
@@ -220,6 +222,8 @@ class Experiment:
             del settings["clients"]
         if self.model.crossing is None:
             del settings["model"]["crossing"]
+        if not self.data.strangers:
+            del settings["data"]["strangers"]
         return settings
 
 

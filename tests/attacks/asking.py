@@ -6,13 +6,20 @@ from dataclasses import replace
 
 import torch
 
+from attcem.types import People
 from tests.attacks.conftest import view_of
 
 
 def view_with_gallery(encoder, data, guard=None, images=200):
     view, truth = view_of(encoder, data, guard, threat="query", images=images)
     gallery = truth[torch.randperm(len(truth), generator=torch.Generator().manual_seed(1))]
-    return replace(view, gallery=gallery), truth
+    people = People.of(data.public[-400:], data.classes, coarse)
+    return replace(view, gallery=gallery, people=people), truth
+
+
+def coarse(pictures):
+    """An embedding that needs no training."""
+    return torch.nn.functional.adaptive_avg_pool2d(pictures, 7).flatten(1)
 
 
 def ask(probe, view, truth):

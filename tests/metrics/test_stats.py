@@ -18,6 +18,7 @@ from attcem.metrics.stats import (
     interpolate,
     paired_bootstrap,
     resampled_means,
+    share_interval,
     wilcoxon_signed_rank,
 )
 
@@ -187,3 +188,20 @@ def test_an_area_beyond_the_points_is_not_made_up():
     assert math.isnan(area_under(x, y, 0.4, 0.7)) and math.isnan(area_under(x, y, 0.6, 0.9))
     with pytest.raises(ValueError, match="low < high"):
         area_under(x, y, 0.7, 0.7)
+
+
+def test_the_interval_of_a_share_is_wilson_s_where_answers_are_independent():
+    right = np.array([1.0] * 3 + [0.0] * 7)
+    assert share_interval(right) == pytest.approx((0.1078, 0.6032), abs=1e-4)  # tables of Wilson's interval: 3 of 10
+    assert share_interval(np.zeros(20))[0] == 0 and share_interval(np.zeros(20))[1] == pytest.approx(0.1611, abs=1e-4)
+
+
+def test_answers_that_come_in_groups_say_less():
+    right = np.repeat([1.0, 0.0, 0.0, 1.0, 0.0], 20)  # five people, of each all photos or none
+    low, high = share_interval(right, np.repeat(np.arange(5), 20))
+    assert (low, high) == pytest.approx(share_interval(np.array([1.0, 0.0, 0.0, 1.0, 0.0])), abs=0.01)
+    mixed = np.tile(right, 1)[np.random.default_rng(0).permutation(100)]
+    loose, tight = share_interval(mixed, np.repeat(np.arange(5), 20)), share_interval(mixed)
+    assert high - low > 1.5 * (loose[1] - loose[0]) and loose[1] - loose[0] >= tight[1] - tight[0]
+    nobody = share_interval(np.zeros(100), np.repeat(np.arange(5), 20))
+    assert nobody == share_interval(np.zeros(5)), "where all agree each person counts once"

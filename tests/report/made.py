@@ -85,7 +85,7 @@ def rich_result(*, pictures: int = 40, size: int = 16, attacked: int = 60, epoch
         "pairs": {"100": run.worst.mse * 2, "1000": run.worst.mse * 1.4, "all": run.worst.mse},
         "stages": {"before_bottleneck": run.worst.mse / 4, "clean": run.worst.mse / 2, "released": run.worst.mse},
     }
-    run.probes = {"reidentify": {"top1": {"mean": 0.4, "p05": 0, "p95": 1, "n": 60, "chance": 0.02}}}
+    run.probes = {"same_picture": {"top1": {"mean": 0.4, "p05": 0, "p95": 1, "n": 60, "chance": 0.02}}}
     run.cost |= {"step_ms": 20 + 10 * strength, "surrogate_share": 0.2, "params_device": 12345, "params_cloud": 1234567}
     run.bounds = {"rate": None, "why": "no noise: no bound"}
     if run.config["defence"]:

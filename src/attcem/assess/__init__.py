@@ -9,6 +9,7 @@ import torch
 
 from attcem.assess import record
 from attcem.assess.judge import Judge, evaluator_for
+from attcem.assess.recognised import people_of, recognised
 from attcem.assess.share import Finished, take_part
 from attcem.assess.suite import allowed, run_attacks, run_probes, stages
 from attcem.attacks import BASELINES, SUITES, Attack, Reconstruction
@@ -24,7 +25,7 @@ from attcem.naming import look_up
 from attcem.progress import say
 from attcem.threat import Oracle, build_view, make_oracle
 from attcem.train import check_arguments, check_guard, check_network, evaluate
-from attcem.types import Deployed, Images, Record, Result, View
+from attcem.types import Deployed, Embed, Images, Record, Result, View
 
 FEWEST = 10  # public images without which no attack can learn and validate
 
@@ -41,6 +42,7 @@ def audit(
     experiment: dict[str, Any] | None = None,
     keep: str | Path | None = None,
     deployed: Deployed | None = None,
+    embed: Embed | None = None,
     progress: bool = True,
     **options: Any,
 ) -> Result:
@@ -50,7 +52,8 @@ def audit(
     suite="none". `options` are fields of AuditConfig; `experiment` is the configuration to record, made from the
     arguments if not given. With a folder to `keep` finished attacks in, an interrupted audit goes on after them.
     Attacks and evaluator work where the model lies; pictures are scored, and bounds computed, on the CPU. Where both
-    halves are `deployed`, what they send is attacked, and their answers are counted.
+    halves are `deployed`, what they send is attacked, and their answers are counted. Where data has strangers,
+    faces are compared by `embed`, pictures to vectors, or by an evaluator that learned to tell the strangers apart.
     """
     config, guard = with_options(config or AuditConfig(), options), check_arguments(model, guard, data)
     suite = look_up("suite", config.suite, SUITES).beside(attacks or {})
@@ -64,17 +67,19 @@ def audit(
     with torch.random.fork_rng():
         accuracy, view, truth = observe(model, guard, data, config, deployed)
         say(f"accuracy on released test latents {accuracy:.4f}", shown=progress)
-        judge = Judge(truth, evaluator_for(data, suite.seen, progress, view.targets.device))
+        people = people_of(data, embed, suite.seen, progress, view.targets.device)
+        judge = Judge(truth, evaluator_for(data, suite.seen, progress, view.targets.device), people)
         asking = replace(view, oracle=Oracle(deployed.device) if deployed else make_oracle(model, guard))
         guesses = {name: Reconstruction(guess(asking, truth.y)) for name, guess in BASELINES.items()}
         for name, free in guesses.items():
             judge.score(name, free.images)
         finished = Finished(None if keep is None else Path(keep), view, config.seed)
         guesses |= run_attacks(able, view, judge, finished, seed=config.seed, progress=progress)
-        probes = run_probes(suite.probes, config, view, truth, data, progress)
+        probes = run_probes(suite.probes, config, replace(view, people=people), truth, data, progress)
         promised = record.promises(model, guard, data) if suite.theory else {}
         by_stage = stages(suite.yardstick, model, guard, data, truth, config.seed, progress) if suite.yardstick else {}
     once = [name for name, attack in able.items() if attack.observations == 1]
+    probes |= recognised(judge, once)
     worst, per_class = judge.worst(once), judge.per_class(data.class_names)
     kept, training = record.shown(truth, judge.scores["worst"]["mse"]), model.record or Record(config.seed)
     errors, frozen = {name: found["mse"] for name, found in judge.scores.items()}, guard.sigma > 0 and unchanging(view)

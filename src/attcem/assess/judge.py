@@ -15,10 +15,11 @@ from torch import Tensor
 from attcem.attacks.suite import RECIPE
 from attcem.data import Data, default_root
 from attcem.files import write_atomically
+from attcem.maths.recognition import recognition
 from attcem.metrics import METRICS, Evaluator, aligned, reidentified
 from attcem.reading.arrays import tensors_of
 from attcem.reading.plain import MEGABYTE, read_content
-from attcem.types import Images, Scores, Summary
+from attcem.types import Images, People, Scores, Summary
 
 CPU = torch.device("cpu")
 LARGEST = 64 * MEGABYTE  # a judge of a thousand classes takes one
@@ -29,8 +30,8 @@ _TRAINED: dict[tuple[str, torch.device], Evaluator] = {}
 class Judge:
     """Every score of every attack; an image that an attack left out has NaN."""
 
-    def __init__(self, truth: Images, evaluator: Evaluator) -> None:
-        self.truth, self.pixels, self.evaluator = truth, truth.pixels(), evaluator
+    def __init__(self, truth: Images, evaluator: Evaluator, people: People | None = None) -> None:
+        self.truth, self.pixels, self.evaluator, self.people = truth, truth.pixels(), evaluator, people
         self.metrics = {name: metric for name, metric in METRICS.items() if metric.fits(self.pixels)}
         self.scores: dict[str, dict[str, Float[Tensor, " n"]]] = {}
         self.closest: list[str] = []  # for each image the attack whose MSE is lowest, once the worst case is known
@@ -43,6 +44,8 @@ class Judge:
         found["recon_acc"] = self.evaluator.recognised(guess, self.truth.y[: len(guess)])
         found["feature_distance"] = self.evaluator.distance(guess, truth)
         found |= {f"reid_top{top}": reidentified(guess, self.pixels, top) for top in (1, 5)}
+        if self.people:
+            found |= recognition(self.people.likeness(self.people.embed(guess)), self.truth.y[: len(guess)])
         missing = torch.full((len(self.truth) - len(guess),), torch.nan)
         self.scores[name] = {metric: torch.cat([values.float(), missing]) for metric, values in found.items()}
 

@@ -15,6 +15,7 @@ from attcem.config import GRANTS, AuditConfig
 from attcem.data import Data
 from attcem.defences import Guard
 from attcem.metrics import METRICS
+from attcem.metrics.stats import share_interval
 from attcem.models import Split
 from attcem.progress import say
 from attcem.threat import the_device, view_through
@@ -86,16 +87,20 @@ def run_probes(
     gallery = truth[torch.randperm(len(truth), generator=torch.Generator().manual_seed(config.seed + 1))]
     told: dict[str, dict[str, Any]] = {}
     for name, probe in probes.items():
-        if probe.needs - GRANTS[config.threat]:
+        if probe.needs - GRANTS[config.threat] - ({"people"} if view.people else set()):
             continue
         say(f"probe {name}", shown=progress)
         scores = probe.score(probe(replace(view, gallery=gallery), seed=config.seed), truth, gallery, data.public)
-        chance = probe.chance(truth, gallery, data.public)
-        told[name] = {
-            metric: Summary.of(values.cpu().float().numpy()).to_json() | {"chance": float(chance[metric])}
-            for metric, values in scores.items()
-        }
+        chance, alike = probe.chance(truth, gallery, data.public), truth.y if "people" in probe.needs else None
+        told[name] = {metric: beside_chance(values, chance[metric], alike) for metric, values in scores.items()}
     return told
+
+
+def beside_chance(right: Tensor, chance: float, alike: Tensor | None = None) -> dict[str, float]:
+    """A share of right answers, its 95 % interval, where answers that belong together are `alike`, and chance."""
+    values = right.cpu().float().numpy()
+    low, high = share_interval(values, None if alike is None else alike.numpy())
+    return Summary.of(values).to_json() | {"low": low, "high": high, "chance": float(chance)}
 
 
 def stages(

@@ -9,11 +9,13 @@ from attcem.attacks.class_aware import ClassAware
 from attcem.attacks.decoder import Decoder
 from attcem.attacks.feedback import Feedback
 from attcem.attacks.generative import Generative
+from attcem.attacks.identity import Identity
 from attcem.attacks.linear import Linear
 from attcem.attacks.optimise import Optimise
 from attcem.attacks.probe_linear import LinearProbe
 from attcem.attacks.probe_property import PropertyProbe
-from attcem.attacks.reidentify import Reidentify
+from attcem.attacks.refined import Refined
+from attcem.attacks.same_picture import SamePicture
 from attcem.attacks.substitute import Substitute
 from attcem.attacks.suite import Suite
 from attcem.attacks.untrained import Untrained
@@ -34,6 +36,7 @@ ATTACKS: dict[str, Attack] = {
     "decoder_class": ClassAware(MEDIUM),
     "decoder_feedback": Feedback(MEDIUM),
     "decoder_gan": AdversarialDecoder(start=MEDIUM),
+    "decoder_refined": Refined(start=MEDIUM),
     "decoder_shifted": ShiftedPublic(MEDIUM),
     **{f"decoder_pairs_{pairs}": FewPairs(SMALL, pairs) for pairs in (100, 1000)},
     **{f"decoder_repeat_{times}": Repeated(SMALL, times) for times in (4, 16, 64)},
@@ -44,7 +47,8 @@ ATTACKS: dict[str, Attack] = {
     "substitute": Substitute(),
 }
 
-PROBES: dict[str, Probe] = {"linear": LinearProbe(), "property": PropertyProbe(), "reidentify": Reidentify()}
+OF_ANY_DATA: dict[str, Probe] = {"linear": LinearProbe(), "property": PropertyProbe(), "same_picture": SamePicture()}
+PROBES: dict[str, Probe] = OF_ANY_DATA | {"identity": Identity()}
 
 QUICK_SMALL, QUICK_MEDIUM = replace(SMALL, cycle=300, doublings=1), replace(MEDIUM, cycle=400, doublings=1)
 STANDARD_SMALL, STANDARD_MEDIUM = replace(SMALL, doublings=1), replace(MEDIUM, doublings=2)
@@ -76,6 +80,7 @@ STANDARD: dict[str, Attack] = ATTACKS | {
     "decoder_class": ClassAware(STANDARD_MEDIUM, cycle=300, doublings=1),
     "decoder_feedback": STANDARD_FEEDBACK,
     "decoder_gan": AdversarialDecoder(start=STANDARD_MEDIUM),
+    "decoder_refined": Refined(start=STANDARD_MEDIUM),
     "decoder_shifted": ShiftedPublic(replace(MEDIUM, doublings=1)),
     **{f"decoder_pairs_{pairs}": FewPairs(STANDARD_SMALL, pairs) for pairs in (100, 1000)},
     **{f"decoder_repeat_{times}": Repeated(STANDARD_SMALL, times) for times in (4, 16, 64)},
@@ -89,10 +94,10 @@ EVERY_SUITE = (
     Suite("smoke", 3, {"decoder_small": replace(SMALL, cycle=50, doublings=0)}, seen=4_000),
     Suite("glance", 5, {"decoder_medium": replace(MEDIUM, cycle=300, doublings=1)}, seen=10_000),
     Suite("demo", 3, DEMO, seen=20_000),
-    Suite("quick", 3, QUICK, probes=PROBES, theory=True, seen=60_000),
-    Suite("patient", 1, QUICK | AFTER_PATIENCE, probes=PROBES, theory=True, seen=60_000),
-    Suite("standard", 4, STANDARD, probes=PROBES, theory=True, yardstick=YARDSTICK),
-    Suite("full", 3, ATTACKS, probes=PROBES, theory=True, yardstick=YARDSTICK),
+    Suite("quick", 3, QUICK, probes=OF_ANY_DATA, theory=True, seen=60_000),
+    Suite("patient", 1, QUICK | AFTER_PATIENCE, probes=OF_ANY_DATA, theory=True, seen=60_000),
+    Suite("standard", 5, STANDARD, probes=PROBES, theory=True, yardstick=YARDSTICK),
+    Suite("full", 4, ATTACKS, probes=PROBES, theory=True, yardstick=YARDSTICK),
 )
 
 SUITES: dict[str, Suite] = {suite.name: suite for suite in EVERY_SUITE}

@@ -13,6 +13,8 @@ from attcem.attacks.base import Attack, Probe
 from attcem.naming import check_name
 
 RECIPE = 1  # how the evaluator is made: another number for another recipe, and those made by an older one are not used
+RENAMED = {"same_picture": "reidentify", "SamePicture": "Reidentify"}
+"""Today's name → the one that versions were made with: a new name alone asks nothing else."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ def digest(value: Any) -> str:
     True
     """
     constants = {
-        f"{module.rpartition('.')[2]}.{name}": described(constant)
+        f"{first_name(module.rpartition('.')[2])}.{name}": described(constant)
         for module in modules_behind(map(type, objects(value)))
         for name, constant in vars(sys.modules[module]).items()
         if name.isupper() and is_plain(constant)
@@ -65,16 +67,20 @@ def described(value: Any) -> Any:
     if value is None or isinstance(value, str | int | float):
         return value
     if isinstance(value, Mapping):
-        return {str(key): described(inner) for key, inner in value.items()}
+        return {first_name(str(key)): described(inner) for key, inner in value.items()}
     if isinstance(value, Set):
         return sorted(map(described, value))
     if isinstance(value, Sequence):
         return list(map(described, value))
     if has_settings(type(value)):
-        return {"class": type(value).__qualname__} | described(settings(value))
+        return {"class": first_name(type(value).__qualname__)} | described(settings(value))
     raise ValueError(
         f"no digest can be made of {value!r}: let an attack hold numbers, words, and tuples or dataclasses of them"
     )
+
+
+def first_name(name: str) -> str:
+    return RENAMED.get(name, name)
 
 
 def has_settings(kind: type) -> bool:

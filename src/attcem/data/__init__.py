@@ -16,6 +16,7 @@ from attcem.data.imagefolder import IMAGEFOLDER
 from attcem.data.orl import ORL
 from attcem.data.partitions import Data, partition
 from attcem.data.source import Source
+from attcem.data.strangers import partition_people
 from attcem.data.tinyimagenet import TINYIMAGENET
 from attcem.files import default_root
 from attcem.naming import look_up
@@ -54,11 +55,13 @@ def load_data(
     public: float = 0.25,
     validation: float = 0.1,
     test: float = 0.2,
+    strangers: bool = False,
     memory: int = MEMORY,
 ) -> Data:
     """Load a data set of the table, or npz:PATH or imagefolder:PATH, in its four parts; the seed decides the draw.
 
-    Pictures that exceed `memory` bytes lie in a temporary file on disk, read as needed.
+    With `strangers` whole classes are dealt, such as people: the attacker's are none of the device's, `public` then
+    being all of them. Pictures that exceed `memory` bytes lie in a temporary file on disk, read as needed.
     """
     key, _, path = name.partition(":")
     root = Path(root or default_root()).expanduser()
@@ -66,7 +69,8 @@ def load_data(
     if path and not isinstance(entry, Given):
         raise ValueError(f"{key} takes no path: type {key!r}, or npz:PATH or imagefolder:PATH for your own data")
     found = entry.read(key, path, root, memory)
-    return partition(found, name, seed=seed, public=public, validation=validation, test=test, cache=root, memory=memory)
+    drawn: dict[str, Any] = {"seed": seed, "public": public, "validation": validation, "test": test}
+    return (partition_people if strangers else partition)(found, name, **drawn, cache=root, memory=memory)
 
 
 def make_data(

@@ -32,6 +32,8 @@ class Data:
     class_names: tuple[str, ...]
     draw: dict[str, Any]
     """How it was drawn, for the record: seed, fractions, sizes, duplicates, dropped images, sha256 of the indices."""
+    strangers: Images | None = None
+    """Pictures of classes that are in no other part: the judge learns from them to tell people apart."""
 
     @property
     def classes(self) -> int:

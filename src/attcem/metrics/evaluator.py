@@ -107,6 +107,12 @@ class Evaluator:
         return (named.to(y.device) == y).float()
 
     @torch.no_grad()
+    def embed(self, pictures: Pictures) -> Float[Tensor, "n d"]:
+        """Its deepest features of all places, scaled to unit length."""
+        parts = (self.network.features(part.to(self.device))[-1].flatten(1) for part in pictures.clamp(0, 1).split(256))
+        return F.normalize(torch.cat(list(parts)))
+
+    @torch.no_grad()
     def distance(self, guess: Pictures, truth: Pictures) -> PerImage:
         """Mean over three depths and all places of ‖f(x̂) − f(x)‖², features of a place scaled to unit length.
 

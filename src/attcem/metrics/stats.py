@@ -58,6 +58,24 @@ def bootstrap_interval(scores: PerSeed, *, draws: int = 10_000, seed: int = 0) -
     return float(low), float(high)
 
 
+def share_interval(right: Float[np.ndarray, " n"], group: np.ndarray | None = None) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share of right answers; those of one group count for less, as far as they agree.
+
+    n is divided by the design effect, Σ_g (Σ_{i∈g} (x_i − p))² / (n·p·(1 − p)) · G/(G − 1), at least 1; where all
+    answers agree, each of the G groups counts once.
+    """
+    n, p = float(len(right)), float(np.mean(right))
+    if group is not None:
+        _, member = np.unique(group, return_inverse=True)
+        groups = int(member.max()) + 1
+        off, varies = np.bincount(member, right - p), n * p * (1 - p)
+        effect = float(np.square(off).sum()) / varies * groups / max(1, groups - 1) if varies > 0 else math.inf
+        n = max(groups, n / max(1.0, effect))
+    z = 1.959964
+    centre, half = (p + z**2 / (2 * n)) / (1 + z**2 / n), z * math.sqrt(p * (1 - p) / n + (z / (2 * n)) ** 2)
+    return max(0.0, centre - half / (1 + z**2 / n)), min(1.0, centre + half / (1 + z**2 / n))
+
+
 def paired_bootstrap(ours: PerSeed, theirs: PerSeed, *, draws: int = 10_000, seed: int = 0) -> Difference:
     """The mean of ours − theirs over the same seeds and images, its percentile interval, and a two-sided p.
 

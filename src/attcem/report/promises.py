@@ -5,13 +5,19 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from attcem.report.charts import Grid
+from attcem.report.measures import measures_table
 from attcem.runs import Setting
 from attcem.runs.numbers import MISSING, Show, count, decibel, is_number, mean, percent, ratio, small
 from attcem.runs.settings import most_alike
 
 
 def tables(settings: Sequence[Setting]) -> dict[str, Grid | None]:
-    return {"bounds": bounds_table(settings), "probes": probes_table(settings), "cost": cost_table(settings)}
+    return {
+        "bounds": bounds_table(settings),
+        "probes": probes_table(settings),
+        "measures": measures_table(settings),
+        "cost": cost_table(settings),
+    }
 
 
 def _fano(bounds: Mapping[str, Any]) -> float | None:
@@ -43,13 +49,18 @@ def bounds_table(settings: Sequence[Setting]) -> Grid | None:
 
 def probes_table(settings: Sequence[Setting]) -> Grid | None:
     lines = [
-        [setting.name, probe, metric, ratio(found.get("mean")), ratio(found.get("chance"))]
+        [setting.name, probe, metric, ratio(found.get("mean")), interval(found), ratio(found.get("chance"))]
         for setting in settings
         for probe, metrics in setting.runs[0].probes.items()
         for metric, found in metrics.items()
         if isinstance(found, Mapping)
     ]
-    return Grid(["setting", "probe", "metric", "measured", "chance"], lines, words=3) if lines else None
+    return Grid(["setting", "probe", "metric", "measured", "95 %", "chance"], lines, words=3) if lines else None
+
+
+def interval(found: Mapping[str, Any]) -> str:
+    """Where the share may lie; older results do not say."""
+    return f"{ratio(found['low'])}–{ratio(found['high'])}" if {"low", "high"} <= found.keys() else MISSING
 
 
 COSTS: Mapping[str, tuple[str, Show]] = {

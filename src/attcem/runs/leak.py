@@ -7,6 +7,8 @@ import numpy as np
 from attcem.runs.numbers import is_number
 from attcem.types import Result, Scores
 
+LOWER_IS_NEARER = {"mse", "aligned_mse", "feature_distance", "lpips"}
+
 
 def recovered_share(scores: Scores, run: Result) -> float:
     """1 − MSE / MSE of the mean image, at least 0: what an attack saw of all there is beyond the average picture."""
@@ -14,11 +16,14 @@ def recovered_share(scores: Scores, run: Result) -> float:
     return max(0.0, 1 - ratio) if is_number(ratio) else float("nan")
 
 
-def best_attack(run: Result, among: Collection[str]) -> str | None:
-    """The attack with the lowest mean MSE, of those named that attacked every picture, sent once; NaN never wins."""
-    whole = [name for name in run.attacks if name in among and name not in run.repeated]
-    measured = [name for name in whole if run.attacks[name].mse >= 0 and run.attacks[name].mse.n == run.worst.mse.n]
-    return min(measured, key=lambda name: run.attacks[name].mse, default=None)
+def best_attack(run: Result, among: Collection[str], metric: str = "mse") -> str | None:
+    """The attack with the best mean, of those named that attacked every picture, sent once; NaN never wins."""
+    names = [name for name in run.attacks if name in among and name not in run.repeated]
+    scores = {name: run.attacks[name].named().get(metric) for name in names}
+    whole = {name: score for name, score in scores.items() if score is not None and score.n == run.worst.mse.n}
+    measured = {name: float(score) for name, score in whole.items() if is_number(float(score))}
+    best = min if metric in LOWER_IS_NEARER else max
+    return best(measured, key=measured.__getitem__) if measured else None
 
 
 def per_attack(run: Result, metric: str) -> dict[str, np.ndarray]:

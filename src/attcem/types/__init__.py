@@ -2,6 +2,7 @@
 
 from attcem.types.beside import Explanation
 from attcem.types.images import Batch, Images, Latent, Released
+from attcem.types.people import Embed, People
 from attcem.types.result import Record, Result
 from attcem.types.scores import OVER_FREE, Line, Scores, Summary, Table
 from attcem.types.view import Deployed, Device, Oracle, Recording, View, Workbook
@@ -11,11 +12,13 @@ __all__ = [
     "Batch",
     "Deployed",
     "Device",
+    "Embed",
     "Explanation",
     "Images",
     "Latent",
     "Line",
     "Oracle",
+    "People",
     "Record",
     "Recording",
     "Released",

@@ -20,6 +20,7 @@ from attcem.types.scores import OVER_FREE, Scores
 from attcem.types.shapes import Bounds, Client, Config, Risk
 
 SCHEMA = "attcem-result-1"
+RENAMED = {"reidentify": "same_picture"}  # probes of older results
 
 
 class OtherSchema(ValueError):
@@ -137,6 +138,7 @@ class Result:
         if isinstance(data, dict) and data.get("schema") != SCHEMA:
             raise OtherSchema(f"{path} has schema {data.get('schema')!r}, this version reads {SCHEMA!r}")
         result = from_plain(cls, data, path, without=cls.BESIDE)
+        result.probes = {RENAMED.get(name, name): told for name, told in result.probes.items()}
         if not 0 <= result.accuracy <= 1:
             raise ValueError(f"{path} is damaged: accuracy must lie between 0 and 1, not {result.accuracy}")
         return result

@@ -10,6 +10,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from attcem.types.images import Images, Latent, Released
+from attcem.types.people import People
 
 
 @runtime_checkable
@@ -89,5 +90,6 @@ class View:
     cloud: Callable[[Released], Float[Tensor, "b classes"]] | None = None  # the cloud half: logits, differentiable
     resend: Callable[[int], Released] | None = None  # sends the first so many attacked images again, with fresh noise
     device: Device | None = None
-    gallery: Images | None = None  # candidates with the attacked images among them: for re-identification only
+    gallery: Images | None = None  # candidates with the attacked images among them: for same_picture only
+    people: People | None = None  # other photos of the attacked people: for identity only
     workbook: Workbook = field(default_factory=Workbook, repr=False)

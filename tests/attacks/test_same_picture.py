@@ -1,4 +1,4 @@
-"""Re-identification: the nearest of the gallery, measured against the noise."""
+"""The same picture again: the nearest of the gallery, measured against the noise."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from attcem.attacks.reidentify import Reidentify, nearest, noise_scale
+from attcem.attacks.same_picture import SamePicture, nearest, noise_scale
 from attcem.defences import Defence, Noise, Undefended
 from attcem.threat import make_oracle
 from tests.attacks.asking import ask, view_with_gallery
@@ -25,9 +25,9 @@ class Uneven(Defence):
 
 def test_a_target_is_found_wherever_it_stands_in_the_gallery(many):
     view, truth = view_with_gallery(Pixels(), many, Noise(0.05))
-    first = Reidentify()(view)
+    first = SamePicture()(view)
     reversed_gallery = replace(view, gallery=view.gallery[torch.arange(199, -1, -1)])
-    assert torch.equal(199 - Reidentify()(reversed_gallery)[:, 0], first[:, 0])
+    assert torch.equal(199 - SamePicture()(reversed_gallery)[:, 0], first[:, 0])
     assert torch.equal(view.gallery.x[first[:, 0]], truth.x)
 
 
@@ -42,9 +42,9 @@ def test_noise_is_measured_position_by_position(many):
 
 def test_uneven_noise_is_seen_through(many):
     view, truth = view_with_gallery(Pixels(), many, Uneven())
-    assert ask(Reidentify(), view, truth)["top1"][0] > 0.9
+    assert ask(SamePicture(), view, truth)["top1"][0] > 0.9
     unweighted = nearest(view.targets.flatten(1), [(view.gallery.pixels().flatten(1), torch.arange(200))])
-    assert Reidentify().score(unweighted, truth, view.gallery, view.public)["top1"].mean() < 0.2
+    assert SamePicture().score(unweighted, truth, view.gallery, view.public)["top1"].mean() < 0.2
 
 
 def test_nearest_agrees_with_sorting_all_distances():
@@ -58,13 +58,13 @@ def test_a_copy_of_the_true_image_counts_as_right():
     truth = noise_images(3)
     gallery = truth[torch.tensor([0, 1, 2, 1])]
     answers = torch.tensor([[0, 1, 2], [3, 0, 2], [1, 3, 2]])
-    scores = Reidentify().score(answers, truth, gallery, truth)
+    scores = SamePicture().score(answers, truth, gallery, truth)
     assert scores["top1"].tolist() == [1, 1, 0] and scores["top5"].tolist() == [1, 1, 1]
-    assert Reidentify().chance(truth, gallery, truth) == {"top1": 0.25, "top5": 1.0}
+    assert SamePicture().chance(truth, gallery, truth) == {"top1": 0.25, "top5": 1.0}
 
 
 def test_a_gallery_smaller_than_the_top_is_ranked_whole(many):
     view, _ = view_with_gallery(Pixels(), many, images=3)
-    assert Reidentify()(view).shape == (3, 3)
+    assert SamePicture()(view).shape == (3, 3)
     with pytest.raises(ValueError, match="gallery"):
-        Reidentify()(replace(view, gallery=None))
+        SamePicture()(replace(view, gallery=None))

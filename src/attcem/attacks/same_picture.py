@@ -1,4 +1,4 @@
-"""Re-identification: which of the candidates did the device see? No picture is reconstructed."""
+"""The same picture again: which of the candidates did the device see? No picture is reconstructed."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ QUIET = 1e-4
 
 
 @dataclass(frozen=True)
-class Reidentify(Probe):
+class SamePicture(Probe):
     """Queries every candidate and names those whose latents lie nearest to the observed one.
 
     Distances are in units of the release's own noise at each position, as repeated queries of public images tell it.
@@ -29,7 +29,7 @@ class Reidentify(Probe):
     def __call__(self, view: View, *, seed: int = 0) -> Int64[Tensor, "n top"]:
         if view.oracle is None or view.gallery is None:
             raise ValueError(
-                "re-identification queries candidates: choose the threat model query or white_box, and give a gallery"
+                "same_picture queries candidates: choose the threat model query or white_box, and give a gallery"
             )
         device, seen = view.targets.device, view.targets.flatten(1)
         centre, numbered = seen.mean(0), Images(view.gallery.x, torch.arange(len(view.gallery)))
