@@ -2,8 +2,10 @@
 
 import torch
 from jaxtyping import Bool
+from torch import Tensor
 
 from attcem.defences.base import Defence, Stage
+from attcem.maths import apart
 from attcem.types import Latent, Released
 
 
@@ -38,3 +40,6 @@ class TopK(Defence):
 
     def release(self, z: Latent) -> Released:
         return torch.where(largest(z.detach(), self.keep), z, torch.zeros_like(z))
+
+    def pieces(self, z: Latent) -> dict[str, Tensor]:
+        return apart(self.release(z))

@@ -11,7 +11,12 @@ from attcem.runs.settings import most_alike
 
 
 def tables(settings: Sequence[Setting]) -> dict[str, Grid | None]:
-    return {"bounds": bounds_table(settings), "probes": probes_table(settings), "cost": cost_table(settings)}
+    return {
+        "bounds": bounds_table(settings),
+        "probes": probes_table(settings),
+        "pieces": pieces_table(settings),
+        "cost": cost_table(settings),
+    }
 
 
 def _fano(bounds: Mapping[str, Any]) -> float | None:
@@ -42,14 +47,35 @@ def bounds_table(settings: Sequence[Setting]) -> Grid | None:
 
 
 def probes_table(settings: Sequence[Setting]) -> Grid | None:
-    lines = [
-        [setting.name, probe, metric, ratio(found.get("mean")), ratio(found.get("chance"))]
-        for setting in settings
-        for probe, metrics in setting.runs[0].probes.items()
-        for metric, found in metrics.items()
-        if isinstance(found, Mapping)
-    ]
-    return Grid(["setting", "probe", "metric", "measured", "chance"], lines, words=3) if lines else None
+    """With the drop from the undefended setting that is most alike."""
+    bare, lines = [setting for setting in settings if setting.undefended], []
+    for setting in settings:
+        twin = None if setting.undefended else most_alike(setting, bare)
+        for probe, metric in _asked(setting):
+            found, chance = (_told(setting, probe, metric, by) for by in ("mean", "chance"))
+            undefended = _told(twin, probe, metric) if twin else math.nan
+            lines.append([setting.name, probe, metric, *map(ratio, (found, chance, undefended, undefended - found))])
+    return Grid(["setting", "probe", "metric", "measured", "chance", "undefended", "drop"], lines, 3) if lines else None
+
+
+def _asked(setting: Setting) -> list[tuple[str, str]]:
+    return [(probe, metric) for probe, metrics in setting.runs[0].probes.items() for metric in metrics]
+
+
+def _told(setting: Setting, probe: str, metric: str, by: str = "mean") -> float:
+    found = [run.probes.get(probe, {}).get(metric) for run in setting.runs]
+    return mean([told.get(by, math.nan) for told in found if isinstance(told, Mapping)])
+
+
+def pieces_table(settings: Sequence[Setting]) -> Grid | None:
+    """What one small decoder makes of every piece of what is sent, and of the whole."""
+    lines = []
+    for setting in settings:
+        for piece in setting.runs[0].pieces:
+            scores = [run.pieces[piece] for run in setting.runs if piece in run.pieces]
+            cells = small(mean([each.mse for each in scores])), ratio(mean([each.ssim for each in scores]))
+            lines.append([setting.name, piece.replace("_", " "), *cells])
+    return Grid(["setting", "piece", "MSE", "SSIM"], lines, words=2) if lines else None
 
 
 COSTS: Mapping[str, tuple[str, Show]] = {
