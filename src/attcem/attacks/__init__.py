@@ -11,6 +11,7 @@ from attcem.attacks.feedback import Feedback
 from attcem.attacks.generative import Generative
 from attcem.attacks.linear import Linear
 from attcem.attacks.optimise import Optimise
+from attcem.attacks.probe_attributes import AttributeProbe
 from attcem.attacks.probe_linear import LinearProbe
 from attcem.attacks.probe_property import PropertyProbe
 from attcem.attacks.reidentify import Reidentify
@@ -44,7 +45,8 @@ ATTACKS: dict[str, Attack] = {
     "substitute": Substitute(),
 }
 
-PROBES: dict[str, Probe] = {"linear": LinearProbe(), "property": PropertyProbe(), "reidentify": Reidentify()}
+QUICK_PROBES: dict[str, Probe] = {"linear": LinearProbe(), "property": PropertyProbe(), "reidentify": Reidentify()}
+PROBES: dict[str, Probe] = {**QUICK_PROBES, "attributes": AttributeProbe()}
 
 QUICK_SMALL, QUICK_MEDIUM = replace(SMALL, cycle=300, doublings=1), replace(MEDIUM, cycle=400, doublings=1)
 STANDARD_SMALL, STANDARD_MEDIUM = replace(SMALL, doublings=1), replace(MEDIUM, doublings=2)
@@ -89,10 +91,10 @@ EVERY_SUITE = (
     Suite("smoke", 3, {"decoder_small": replace(SMALL, cycle=50, doublings=0)}, seen=4_000),
     Suite("glance", 5, {"decoder_medium": replace(MEDIUM, cycle=300, doublings=1)}, seen=10_000),
     Suite("demo", 3, DEMO, seen=20_000),
-    Suite("quick", 3, QUICK, probes=PROBES, theory=True, seen=60_000),
-    Suite("patient", 1, QUICK | AFTER_PATIENCE, probes=PROBES, theory=True, seen=60_000),
-    Suite("standard", 4, STANDARD, probes=PROBES, theory=True, yardstick=YARDSTICK),
-    Suite("full", 3, ATTACKS, probes=PROBES, theory=True, yardstick=YARDSTICK),
+    Suite("quick", 3, QUICK, probes=QUICK_PROBES, theory=True, seen=60_000),
+    Suite("patient", 1, QUICK | AFTER_PATIENCE, probes=QUICK_PROBES, theory=True, seen=60_000),
+    Suite("standard", 5, STANDARD, probes=PROBES, theory=True, yardstick=YARDSTICK),
+    Suite("full", 4, ATTACKS, probes=PROBES, theory=True, yardstick=YARDSTICK),
 )
 
 SUITES: dict[str, Suite] = {suite.name: suite for suite in EVERY_SUITE}
