@@ -9,11 +9,12 @@ def positions(z: Float[Tensor, " b *latent"]) -> Float[Tensor, " b *latent"]:
     return (z != 0).to(z.dtype)
 
 
-def values(z: Float[Tensor, " b *latent"]) -> Float[Tensor, "b d"]:
-    """All entries of each sample, the largest first: nothing tells where they stood."""
-    return z.flatten(1).sort(dim=1, descending=True).values
+def values(z: Float[Tensor, " b *latent"], most: int | None = None) -> Float[Tensor, "b d"]:
+    """The entries of each sample, the farthest from 0 first, at most so many: nothing tells where they stood."""
+    entries = z.flatten(1)
+    return entries.gather(1, entries.abs().argsort(dim=1, descending=True)[:, :most])
 
 
-def apart(z: Float[Tensor, " b *latent"]) -> dict[str, Tensor]:
-    """Both, by name."""
-    return {"positions": positions(z), "values": values(z)}
+def apart(z: Float[Tensor, " b *latent"], most: int | None = None) -> dict[str, Tensor]:
+    """Both, by name, where at most so many entries of a sample are there."""
+    return {"positions": positions(z), "values": values(z, most)}
