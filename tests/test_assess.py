@@ -3,6 +3,7 @@
 import json
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
@@ -13,21 +14,23 @@ from torch import nn
 import attcem
 from attcem.assess import allowed, audit, record
 from attcem.assess.judge import Judge
+from attcem.assess.pieces import pieces, unordered, weigh
 from attcem.assess.record import below_the_floor
 from attcem.assess.share import Finished
-from attcem.assess.suite import stages
+from attcem.assess.suite import guess_at, stages
 from attcem.attacks import ATTACKS, SUITES, Attack, Reconstruction, Suite
 from attcem.attacks.adversarial import AdversarialDecoder
 from attcem.attacks.decoder import Decoder
 from attcem.attacks.optimise import Optimise
+from attcem.attacks.probe_linear import LinearProbe
 from attcem.config import GRANTS, AuditConfig
-from attcem.defences import Guard, Noise, Undefended
-from attcem.metrics import Evaluator
+from attcem.defences import Dropout, Guard, Noise, TopK, Undefended
+from attcem.metrics import METRICS, Evaluator
 from attcem.threat import build_view
 from attcem.types import Result, Summary, View, Workbook
 from tests.compare.planted import bound, made, noise, quickly
 from tests.conftest import shrink
-from tests.probes import Blank
+from tests.probes import Blank, Nothing, Pixels, split_with
 
 
 @pytest.fixture(scope="module")
@@ -190,11 +193,82 @@ def test_a_threat_model_without_queries_skips_what_needs_them_and_says_why(train
 
 def test_stages_tell_what_the_bottleneck_and_the_release_hide(trained, few):
     brief = Decoder(8, 1, cycle=8, doublings=0, batch=16)
-    found = stages(brief, trained, Blank(), few, few.test, seed=0)
+    found = guess_at(stages(trained, Guard(Blank())), brief, few, few.test, seed=0)
     assert list(found) == ["before_bottleneck", "clean", "released"]
-    assert found["before_bottleneck"] < found["clean"] < 0.8 * found["released"]
+    before, clean, released = (METRICS["mse"](guess, few.test.pixels()).mean() for guess in found.values())
+    assert before < clean < 0.8 * released
     narrow = attcem.split("vgg11_bn", data=few, cut=4, width=0.125).eval()
-    assert list(stages(brief, narrow, Undefended(), few, few.test, seed=0)) == ["clean", "released"]
+    assert list(stages(narrow, Guard())) == ["clean", "released"]
+
+
+def asked(encoder, guard, data):
+    """Piece → MSE of a brief decoder on it, over that of the mean image."""
+    devices = pieces(split_with(encoder, data.shape), Guard.of(guard), data.public)
+    found = guess_at(devices, Decoder(8, 1, cycle=12, doublings=0, batch=16), data, data.test, seed=0)
+    truth, mean = data.test.pixels(), data.public.mean()
+    return {
+        name: ((guess - truth).square().mean() / (mean - truth).square().mean()).item() for name, guess in found.items()
+    }
+
+
+def test_pieces_tell_of_pixels_what_they_hold_and_nothing_of_a_constant(few):
+    told = asked(Pixels(), TopK(0.3), few)
+    assert told["positions"] < 0.65 and told["positions"] < told["values"] < 0.9, told
+    assert all(ratio > 0.98 for ratio in asked(Nothing(), Dropout(0.5), few).values())
+    assert asked(Pixels(), Noise(0.1), few) == {}
+
+
+def test_attention_and_tokens_in_unknown_order_are_pieces_of_a_crossing_that_attends(few):
+    model = attcem.split("vgg11_bn", data=few, cut=4, width=0.125, crossing={"attention": {"tokens": 3, "width": 8}})
+    for weights in model.encoder.parameters():
+        weights.data.normal_(std=0.3)  # as they are made, all tokens are alike
+    devices = pieces(model.eval(), Guard(), few.public)
+    x = few.test[:4].pixels()
+    with torch.no_grad():
+        sent = {name: device.release(device.encode(x)) for name, device in devices.items()}
+        tokens = model.encoder(x)
+    assert list(sent) == ["unordered_tokens", "attention"]
+    torch.testing.assert_close(sent["attention"].sum((2, 3)), torch.ones(4, 3))
+    assert torch.equal(sent["unordered_tokens"], unordered(tokens.flip(1)))
+    assert torch.equal(sent["unordered_tokens"].sort(1).values, tokens.sort(1).values)
+
+
+def test_a_piece_is_flagged_where_it_surely_tells_most_of_what_the_whole_tells(small):
+    truth = small.test[:80].pixels()
+    free = small.public.mean().expand_as(truth)
+    even = torch.arange(80)[:, None, None, None] % 2 == 0
+    these, others = torch.where(even, truth, free), torch.where(even, free, truth)
+    unseeing = SimpleNamespace(
+        recognised=lambda guess, y: y.float(), distance=lambda guess, truth: guess.mean((1, 2, 3))
+    )
+
+    def flags(piece, whole):
+        judge = Judge(small.test[:80], unseeing)
+        judge.score("mean_image", free)
+        return weigh(judge, {"positions": piece}, whole)[1]
+
+    half, third = (free + share * (truth - free) for share in (1 / 2, 1 / 3))
+    (flag,) = flags(half, half)
+    assert "positions alone" in flag and "MSE" in flag and "SSIM" in flag
+    assert flags(half, third) and not flags(third, half)
+    assert not flags(free, free), "where nothing leaks, no piece leaks as much"
+    assert flags(these, these) and not flags(these, others), "as good on average, but not surely"
+
+
+def test_an_audit_with_a_yardstick_keeps_what_pieces_and_probes_tell_of_every_picture(
+    trained, small, monkeypatch, tmp_path
+):
+    brief = Decoder(8, 1, cycle=8, doublings=0, batch=16)
+    suite = replace(SUITES["smoke"], name="brief", yardstick=brief, probes={"linear": LinearProbe(1)})
+    monkeypatch.setitem(SUITES, "brief", suite)
+    found = audit(trained, TopK(0.1), small, suite="brief", images=30, progress=False)
+    assert list(found.pieces) == ["positions", "values", "whole"]
+    assert found.pieces["whole"].mse == pytest.approx(found.curves["stages"]["released"])
+    assert found.pieces["values"].ssim == pytest.approx(found.per_image["piece values/ssim"].mean())
+    assert found.probes["linear"]["accuracy"]["mean"] == pytest.approx(found.per_image["probe linear/accuracy"].mean())
+    found.save(tmp_path)
+    assert Result.load(tmp_path).pieces == found.pieces
+    assert "What its pieces tell" in found.report(tmp_path / "page.html").read_text()
 
 
 CONSTANT = 1

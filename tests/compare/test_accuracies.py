@@ -16,7 +16,7 @@ def test_on_a_run_the_value_is_that_runs():
     runs = planted(0.005, seeds=1)
     (curve, _) = curves_of(runs)
     run = next(run for run in runs if run.config["defence"] == noise(2))
-    assert np.array_equal(scores_at(curve, 0.7, "mse")[0], run.per_image["worst/mse"])
+    assert np.array_equal(scores_at(curve, 0.7, "worst/mse")[0], run.per_image["worst/mse"])
     assert row(quickly(runs, at_accuracy=0.7), "noise").mean == pytest.approx(run.per_image["worst/mse"].mean())
 
 
@@ -25,7 +25,7 @@ def test_between_two_runs_every_image_lies_on_its_own_line():
     (curve, _) = curves_of(runs)
     left, right = (next(run for run in runs if run.config["defence"] == noise(s)) for s in (2, 4))
     along = 0.25 * left.per_image["worst/mse"] + 0.75 * right.per_image["worst/mse"]
-    assert scores_at(curve, 0.625, "mse")[0] == pytest.approx(along, abs=1e-7)
+    assert scores_at(curve, 0.625, "worst/mse")[0] == pytest.approx(along, abs=1e-7)
 
 
 def test_the_undefended_run_ends_every_curve_so_there_they_all_agree():

@@ -83,7 +83,7 @@ def test_p_are_corrected_over_the_comparisons():
         for seed in range(4)
         for defence, mse in ((noise(1), 0.04), (bound(1), 0.0418), (third, 0.0405))
     ]
-    tables = {c.name: np.stack(list(scores_at(c, 0.7, "mse").values())) for c in curves_of(runs)}
+    tables = {c.name: np.stack(list(scores_at(c, 0.7, "worst/mse").values())) for c in curves_of(runs)}
     raw = [paired_bootstrap(tables[name], tables["noise"], draws=400).p for name in (BOUND, "gated")]
     found = quickly(runs, at_accuracy=0.7)
     assert [row(found, name).p for name in (BOUND, "gated")] == holm(raw) != raw

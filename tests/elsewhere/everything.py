@@ -13,9 +13,10 @@ import torch
 
 import attcem
 from attcem.assess.judge import evaluator_for
+from attcem.assess.pieces import pieces
 from attcem.assess.record import promises
 from attcem.assess.share import Finished
-from attcem.assess.suite import stages
+from attcem.assess.suite import guess_at, stages
 from attcem.attacks import ATTACKS, BASELINES, PROBES, Attack, Reconstruction, regression
 from attcem.config import AuditConfig, ClientsConfig, DataConfig, Experiment, ModelConfig, TrainConfig
 from attcem.data import Data
@@ -141,10 +142,11 @@ def test_a_run_is_trained_audited_and_explained_elsewhere_and_then_opened_here(f
 
 
 def test_bounds_and_stages_are_found_for_a_device_elsewhere(few):
-    guard, model = attcem.Guard(Noise(0.1)), tiny(few).to(ELSEWHERE)
+    guard, model = attcem.Noise(0.1) + attcem.create_defence("topk"), tiny(few).to(ELSEWHERE)
     assert promises(model, guard, few)["rate_nats"] > 0
-    found = stages(at_most(ATTACKS["decoder_small"], **FEW), model, guard, few, few.test, seed=0)
-    assert set(found) == {"before_bottleneck", "clean", "released"}
+    devices = stages(model, guard) | pieces(model, guard, few.public)
+    found = guess_at(devices, at_most(ATTACKS["decoder_small"], **FEW), few, few.test, seed=0)
+    assert set(found) == {"before_bottleneck", "clean", "released", "positions", "values"}
 
 
 def test_the_evaluator_is_trained_where_the_audit_is_and_read_back_there(few):

@@ -85,7 +85,7 @@ def rich_result(*, pictures: int = 40, size: int = 16, attacked: int = 60, epoch
         "pairs": {"100": run.worst.mse * 2, "1000": run.worst.mse * 1.4, "all": run.worst.mse},
         "stages": {"before_bottleneck": run.worst.mse / 4, "clean": run.worst.mse / 2, "released": run.worst.mse},
     }
-    run.probes = {"same_picture": {"top1": {"mean": 0.4, "p05": 0, "p95": 1, "n": 60, "chance": 0.02}}}
+    run.probes = {"same_picture": {"top1": {"mean": 0.4, "p05": 0, "p95": 1, "n": 60, "chance": 0.02}}} | described(0.4)
     run.cost |= {"step_ms": 20 + 10 * strength, "surrogate_share": 0.2, "params_device": 12345, "params_cloud": 1234567}
     run.bounds = {"rate": None, "why": "no noise: no bound"}
     if run.config["defence"]:
@@ -99,6 +99,11 @@ def rich_result(*, pictures: int = 40, size: int = 16, attacked: int = 60, epoch
         }
     run.history = [history_row(epoch, bool(run.config["defence"])) for epoch in range(1, epochs + 1)]
     return run
+
+
+def described(share: float) -> dict[str, Any]:
+    """What the attribute probe tells: all of them of so many pictures."""
+    return {"attributes": {"all_right": {"mean": share, "p05": 0, "p95": 1, "n": 60, "chance": 0.05}}}
 
 
 def history_row(epoch: int, defended: bool) -> dict[str, float]:

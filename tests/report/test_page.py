@@ -161,7 +161,7 @@ def test_bounds_probes_and_costs_stand_beside_measurements():
     text = read(render([rich_result(), rich_result(defence=NOISE, mse=0.03)])).text
     assert "no noise: no bound" in text and "41.5" in text and "0.830" in text
     assert "the class" in text and "structure" in text and "feature_distance" not in text, "what they were measured by"
-    assert "same_picture" in text and "1.16" in text and "1\u202f234\u202f567" in text
+    assert "same_picture" in text and "attributes" in text and "1.16" in text and "1\u202f234\u202f567" in text
 
 
 def test_a_configuration_shows_the_options_of_every_link():

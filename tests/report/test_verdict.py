@@ -2,10 +2,11 @@ import math
 
 import pytest
 
+from attcem.report.promises import probes_table
 from attcem.report.verdict import Kind, flag_line, verdicts
 from attcem.runs import settings_of
 
-from .made import make_result
+from .made import described, make_result
 
 NOISE = {"noise": {"sigma": 0.5}}
 
@@ -123,3 +124,23 @@ def test_the_best_defence_comes_first_and_a_lost_task_last():
     ]
     (verdict,) = verdicts(settings_of([make_result(), *runs]))
     assert [said.setting.name for said in verdict.judgements] == ["noise σ=3", "noise σ=2", "noise σ=1"]
+
+
+def test_the_drop_of_what_is_described_is_in_the_sentence_where_both_were_asked():
+    bare, defended = make_result(), make_result(mse=0.03, defence=NOISE)
+    assert "All attributes" not in only_judgement(bare, defended).sentence
+    defended.probes = described(0.25)
+    assert "All attributes" not in only_judgement(bare, defended).sentence
+    bare.probes = described(0.625)
+    expected = "37.5\xa0points less often: from 62.5\xa0% of the pictures to 25.0\xa0% (chance 5.0\xa0%)"
+    assert expected in only_judgement(bare, defended).sentence
+    (verdict,) = verdicts(settings_of([defended]))
+    assert "All attributes" not in verdict.judgements[0].sentence
+
+
+def test_probes_stand_beside_those_of_the_undefended_run():
+    bare, defended = make_result(), make_result(mse=0.03, defence=NOISE)
+    bare.probes, defended.probes = described(0.625), described(0.25)
+    first, second = probes_table(settings_of([defended, bare])).lines
+    assert first[1:] == ["attributes", "all_right", "0.625", "–", "0.050", "–", "–"]
+    assert second[1:] == ["attributes", "all_right", "0.250", "–", "0.050", "0.625", "0.375"]

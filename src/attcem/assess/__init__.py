@@ -9,9 +9,10 @@ import torch
 
 from attcem.assess import record
 from attcem.assess.judge import Judge, evaluator_for
+from attcem.assess.pieces import pieces, weigh
 from attcem.assess.recognised import people_of, recognised
 from attcem.assess.share import Finished, take_part
-from attcem.assess.suite import allowed, run_attacks, run_probes, stages
+from attcem.assess.suite import allowed, guess_at, run_attacks, run_probes, stages
 from attcem.attacks import BASELINES, SUITES, Attack, Reconstruction
 from attcem.attacks.checks import Evidence, adequacy_flags
 from attcem.attacks.pairs import unchanging
@@ -20,12 +21,13 @@ from attcem.config import GRANTS, AuditConfig, with_options
 from attcem.data import Data
 from attcem.data.loader import in_order
 from attcem.defences import Defence, Guard, describe
+from attcem.metrics import METRICS
 from attcem.models import Split
 from attcem.naming import look_up
 from attcem.progress import say
 from attcem.threat import Oracle, build_view, make_oracle
 from attcem.train import check_arguments, check_guard, check_network, evaluate
-from attcem.types import Deployed, Embed, Images, Record, Result, View
+from attcem.types import Deployed, Embed, Images, Record, Result, Scores, View
 
 FEWEST = 10  # public images without which no attack can learn and validate
 
@@ -75,9 +77,17 @@ def audit(
             judge.score(name, free.images)
         finished = Finished(None if keep is None else Path(keep), view, config.seed)
         guesses |= run_attacks(able, view, judge, finished, seed=config.seed, progress=progress)
-        probes = run_probes(suite.probes, config, replace(view, people=people), truth, data, progress)
+        probed = replace(view, people=people)
+        probes, answered_right = run_probes(suite.probes, config, probed, truth, data, progress)
         promised = record.promises(model, guard, data) if suite.theory else {}
-        by_stage = stages(suite.yardstick, model, guard, data, truth, config.seed, progress) if suite.yardstick else {}
+        by_stage: dict[str, float] = {}
+        by_piece, telling = dict[str, Scores](), list[str]()
+        if suite.yardstick:
+            asked = suite.yardstick, data, truth, config.seed, progress
+            at_stages = guess_at(stages(model, guard), *asked)
+            by_stage = {name: METRICS["mse"](guess, judge.pixels).mean().item() for name, guess in at_stages.items()}
+            if parts := guess_at(pieces(model, guard, data.public), *asked):
+                by_piece, telling = weigh(judge, parts, at_stages["released"])
     once = [name for name, attack in able.items() if attack.observations == 1]
     probes |= recognised(judge, once)
     worst, per_class = judge.worst(once), judge.per_class(data.class_names)
@@ -93,7 +103,7 @@ def audit(
         worst=worst,
         baselines={name: judge.summary(name) for name in BASELINES},
         per_class=per_class,
-        flags=flags + record.release_flags(guard, some),
+        flags=flags + telling + record.release_flags(guard, some),
         cost=training.cost | record.costs(model, view.targets),
         history=training.history,
         versions=record.versions(),
@@ -106,12 +116,13 @@ def audit(
         repeated=[name for name in able if name not in once],
         probes=probes,
         curves=curves(able, judge.mean) | ({"stages": by_stage} if by_stage else {}),
+        pieces=by_piece,
         risk=judge.risk(per_class),
         surrogate_only=max(training.surrogate_only.values(), default=None),
         labels=[data.class_names[int(y)] for y in truth.y[kept]],
         shown=kept,
         gallery=record.gallery(truth, guesses, judge.closest, kept),
-        per_image=judge.per_image(),
+        per_image=judge.per_image() | answered_right,
         diagnostics=record.stack_epochs(training.diagnostics),
     )
 

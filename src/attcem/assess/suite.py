@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -82,18 +83,21 @@ def checked(name: str, found: Reconstruction, view: View) -> Reconstruction:
 
 def run_probes(
     probes: Mapping[str, Probe], config: AuditConfig, view: View, truth: Images, data: Data, progress: bool = False
-) -> dict[str, dict[str, Any]]:
-    """What can be told from the latents besides the picture, next to what a guess would tell."""
+) -> tuple[dict[str, dict[str, Any]], dict[str, np.ndarray]]:
+    """What can be told from the latents besides the picture, next to what a guess would; and picture by picture."""
     gallery = truth[torch.randperm(len(truth), generator=torch.Generator().manual_seed(config.seed + 1))]
     told: dict[str, dict[str, Any]] = {}
+    by_picture: dict[str, np.ndarray] = {}
     for name, probe in probes.items():
         if probe.needs - GRANTS[config.threat] - ({"people"} if view.people else set()):
             continue
         say(f"probe {name}", shown=progress)
-        scores = probe.score(probe(replace(view, gallery=gallery), seed=config.seed), truth, gallery, data.public)
+        answers = probe(replace(view, gallery=gallery), seed=config.seed)
+        scores = probe.score(answers, truth, gallery, data.public)
         chance, alike = probe.chance(truth, gallery, data.public), truth.y if "people" in probe.needs else None
         told[name] = {metric: beside_chance(values, chance[metric], alike) for metric, values in scores.items()}
-    return told
+        by_picture |= {f"probe {name}/{metric}": values.cpu().float().numpy() for metric, values in scores.items()}
+    return told, by_picture
 
 
 def beside_chance(right: Tensor, chance: float, alike: Tensor | None = None) -> dict[str, float]:
@@ -103,10 +107,8 @@ def beside_chance(right: Tensor, chance: float, alike: Tensor | None = None) -> 
     return Summary.of(values).to_json() | {"low": low, "high": high, "chance": float(chance)}
 
 
-def stages(
-    attack: Attack, model: Split, guard: Guard, data: Data, truth: Images, seed: int, progress: bool = False
-) -> dict[str, float]:
-    """Where the protection comes from: stage → MSE of one attack there; an attacker sees only the last, `released`."""
+def stages(model: Split, guard: Guard) -> dict[str, Device]:
+    """Where the protection may come from: what would be sent at every stage; only the last, `released`, is."""
     deployed, encoder, where = the_device(model, guard), model.encoder, next(model.parameters())
     devices = {"clean": Device(deployed.encode, Tensor.float), "released": deployed}
     names = [name for name, _ in encoder.named_children()]
@@ -114,9 +116,16 @@ def stages(
         before = encoder[: names.index("bottleneck")]
         undefended = Device(lambda x: before(x.to(where.device, where.dtype)), Tensor.float)
         devices = {"before_bottleneck": undefended} | devices
+    return devices
+
+
+def guess_at(
+    devices: Mapping[str, Device], attack: Attack, data: Data, truth: Images, seed: int, progress: bool = False
+) -> dict[str, Tensor]:
+    """What one attack makes of each of these devices, by name."""
     found = {}
-    for stage, device in devices.items():
-        guess = attack(view_through(device, data.public, truth, frozenset({"queries"})), seed=seed)
-        found[stage] = METRICS["mse"](guess.images.cpu(), truth.pixels()).mean().item()
-        say(f"one small decoder, {stage.replace('_', ' ')}: MSE {found[stage]:.5f}", shown=progress)
+    for name, device in devices.items():
+        found[name] = attack(view_through(device, data.public, truth, frozenset({"queries"})), seed=seed).images.cpu()
+        mse = METRICS["mse"](found[name], truth.pixels()).mean().item()
+        say(f"one small decoder, {name.replace('_', ' ')}: MSE {mse:.5f}", shown=progress)
     return found

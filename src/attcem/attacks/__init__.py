@@ -12,6 +12,7 @@ from attcem.attacks.generative import Generative
 from attcem.attacks.identity import Identity
 from attcem.attacks.linear import Linear
 from attcem.attacks.optimise import Optimise
+from attcem.attacks.probe_attributes import AttributeProbe
 from attcem.attacks.probe_linear import LinearProbe
 from attcem.attacks.probe_property import PropertyProbe
 from attcem.attacks.refined import Refined
@@ -48,7 +49,7 @@ ATTACKS: dict[str, Attack] = {
 }
 
 OF_ANY_DATA: dict[str, Probe] = {"linear": LinearProbe(), "property": PropertyProbe(), "same_picture": SamePicture()}
-PROBES: dict[str, Probe] = OF_ANY_DATA | {"identity": Identity()}
+PROBES: dict[str, Probe] = OF_ANY_DATA | {"attributes": AttributeProbe(), "identity": Identity()}
 
 QUICK_SMALL, QUICK_MEDIUM = replace(SMALL, cycle=300, doublings=1), replace(MEDIUM, cycle=400, doublings=1)
 STANDARD_SMALL, STANDARD_MEDIUM = replace(SMALL, doublings=1), replace(MEDIUM, doublings=2)

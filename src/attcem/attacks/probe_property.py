@@ -69,6 +69,15 @@ def linear(data: TrainingSet, own: Float[Tensor, "n p"], held_out: Float[Tensor,
 
 
 @dataclass(frozen=True)
+class Scores:
+    """What each reader makes of each question, above 0 for yes, and the truth where the attacker knows it."""
+
+    held_out: Float[Tensor, "r m p"]
+    known: Bool[Tensor, "m p"]
+    targets: Float[Tensor, "r n p"]
+
+
+@dataclass(frozen=True)
 class PropertyProbe(Probe):
     """Says whether a picture is brighter, redder, busier, … than the public median, from its latent.
 
@@ -81,6 +90,12 @@ class PropertyProbe(Probe):
     lr: float = 1e-3
 
     def __call__(self, view: View, *, seed: int = 0) -> Bool[Tensor, "n p"]:
+        found = self.read(view, seed)
+        best = ((found.held_out > 0) == found.known).float().mean(1).argmax(0)
+        return torch.stack([found.targets[reader, :, one] > 0 for one, reader in enumerate(best.tolist())], 1).cpu()
+
+    def read(self, view: View, seed: int) -> Scores:
+        """Two regressions and a network, trained on public images, on those held out and on the targets."""
         figures = measured(view.public).to(view.targets.device)
         figures = (figures - figures.median(0).values) / figures.std(0).clamp_min(1e-6)
         with seeded(seed):
@@ -89,11 +104,10 @@ class PropertyProbe(Probe):
             maps, network = linear(data, own, held_out), self.network(data.own.features, own > 0)
         with torch.no_grad():
             tried, answers = (
-                torch.stack([*(latents @ weights + offset > 0 for weights, offset in maps), network(latents) > 0])
+                torch.stack([*(latents @ weights + offset for weights, offset in maps), network(latents)])
                 for latents in (data.held_out.features, data.read(view.targets))
             )
-        best = (tried == (held_out > 0)).float().mean(1).argmax(0)
-        return torch.stack([answers[reader, :, question] for question, reader in enumerate(best.tolist())], 1).cpu()
+        return Scores(tried, held_out > 0, answers)
 
     def network(self, latents: Float[Tensor, "n d"], answers: Bool[Tensor, "n p"]) -> nn.Module:
         """One hidden layer, narrower where the latent is wide; trained to give yes a positive logit."""

@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from attcem.compare.comparable import check_comparable
+from attcem.compare.drop import Drop, drop_at
 from attcem.compare.reach import Span, areas, common_span, describe_reach, scores_at, span_of
 from attcem.compare.rows import Contrast, Row, notes, summarise_flags, verdict
 from attcem.metrics import METRICS
@@ -34,6 +35,7 @@ class Comparison:
     area_span: Span | None
     rows: tuple[Row, ...]
     members: Mapping[str, tuple[int, ...]]  # defence → the places of its runs among those given
+    drops: Mapping[str, Drop] = field(default_factory=dict)  # of the defences that have undefended twins
 
 
 def compare(
@@ -64,7 +66,7 @@ def compare(
     by_name = {curve.chain: curve for curve in curves} | {curve.name: curve for curve in curves}
     reference = noise if against is None else look_up("defence", against, by_name)
     accuracy, chosen = matched_accuracy(curves) if at_accuracy is None else (at_accuracy, "as asked")
-    scores = {curve.name: scores_at(curve, accuracy, metric) for curve in curves}
+    scores = {curve.name: scores_at(curve, accuracy, f"worst/{metric}") for curve in curves}
     if not scores[reference.name]:
         raise ValueError(
             f"accuracy {accuracy:.4f} is outside the range of {reference.name} ({describe_reach(reference)}): "
@@ -83,7 +85,8 @@ def compare(
     flags = summarise_flags((owners.get(id(run), UNDEFENDED), run.flags) for run in runs)
     guesses = [run.baselines["mean_image"].named() for run in runs if "mean_image" in run.baselines]
     free = mean([guess[metric] for guess in guesses if metric in guess])
-    return Comparison(flags, metric, accuracy, free, chosen, reference.name, span, tuple(rows), members)
+    drops = {c.name: drop for c in curves if (drop := drop_at(c, accuracy, draws=draws, seed=seed))}
+    return Comparison(flags, metric, accuracy, free, chosen, reference.name, span, tuple(rows), members, drops)
 
 
 def matched_accuracy(curves: Sequence[Curve]) -> tuple[float, str]:
@@ -137,7 +140,7 @@ def _row(
 ) -> Row:
     draws, seed = bootstrap
     table = np.stack(list(scores.values())) if scores else np.empty((0, 1))
-    levels, along = table.mean(1), areas(curve, span, metric) if span else []
+    levels, along = table.mean(1), areas(curve, span, f"worst/{metric}") if span else []
     tested = contrast._asdict() | {"seeds": len(curve.lines)}  # all of its own, not only those it shares
     low, high = bootstrap_interval(table, draws=draws, seed=seed) if scores else (math.nan, math.nan)
     return Row(

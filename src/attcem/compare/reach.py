@@ -40,18 +40,18 @@ def common_span(curves: list[Curve]) -> Span | None:
     return common if common.low < common.high else None
 
 
-def line(curve: Curve, seed: int, metric: str) -> tuple[np.ndarray, np.ndarray]:
-    """One seed's accuracies, and the scores of every image at each."""
+def line(curve: Curve, seed: int, key: str) -> tuple[np.ndarray, np.ndarray]:
+    """One seed's accuracies, and the scores of every image at each: those under a key such as `worst/mse`."""
     runs = curve.lines[seed]
-    scores = np.stack([run.per_image[f"worst/{metric}"] for run in runs]).astype(np.float64)
+    scores = np.stack([run.per_image[key] for run in runs]).astype(np.float64)
     return np.array([run.accuracy for run in runs], dtype=np.float64), scores
 
 
-def scores_at(curve: Curve, accuracy: float, metric: str) -> dict[int, np.ndarray]:
+def scores_at(curve: Curve, accuracy: float, key: str) -> dict[int, np.ndarray]:
     """The scores of every image at this accuracy, for each seed whose line reaches it."""
     found = {}
     for seed in curve.lines:
-        accuracies, scores = line(curve, seed, metric)
+        accuracies, scores = line(curve, seed, key)
         nearest = float(np.clip(accuracy, accuracies.min(), accuracies.max()))
         reached = interpolate(nearest, accuracies, scores)
         if reached is not None and abs(nearest - accuracy) <= NEAR:
@@ -59,10 +59,10 @@ def scores_at(curve: Curve, accuracy: float, metric: str) -> dict[int, np.ndarra
     return found
 
 
-def areas(curve: Curve, span: Span, metric: str) -> list[float]:
+def areas(curve: Curve, span: Span, key: str) -> list[float]:
     """The mean score along a span, of each seed; none unless the lines of all seeds cover it."""
     own = span_of(curve)
     if not own.low <= span.low < span.high <= own.high:
         return []
-    lines = (line(curve, seed, metric) for seed in curve.lines)
+    lines = (line(curve, seed, key) for seed in curve.lines)
     return [area_under(accuracies, scores.mean(1), *span) for accuracies, scores in lines]

@@ -31,6 +31,7 @@ def opening(comparison: Comparison) -> list[str]:
     tests = sum(math.isfinite(row.p) for row in comparison.rows)
     lines = [
         *(f"flagged: {flag}" for flag in comparison.flags),
+        *(f"{name}: {drop.words}" for name, drop in comparison.drops.items()),
         f"worst-case {score} at accuracy {at}, {comparison.chosen}; {better} hides more",
         f"difference from {comparison.reference} over the seeds that both have; "
         f"p, Wilcoxon p: Holm-corrected for {tests} comparison{'s' * (tests != 1)}",

@@ -115,6 +115,10 @@ class Defence(nn.Module):
         """The random numbers of a release: those that are given, or fresh ones."""
         return DISTRIBUTIONS[self.distribution or "normal"](z) if noise is None else noise
 
+    def pieces(self, z: Latent) -> dict[str, Tensor]:
+        """What it releases, taken apart, if that has parts: the audit asks what each would tell without the others."""
+        return {}
+
     def penalty(self, batch: Batch) -> Float[Tensor, ""]:
         """A scalar that the encoder is trained to make small; it sees the clean latents."""
         return batch.z.new_zeros(())

@@ -3,6 +3,7 @@
 from torch import Tensor
 
 from attcem.defences.base import Defence, Stage
+from attcem.maths import apart
 from attcem.types import Latent, Released
 
 
@@ -27,3 +28,6 @@ class Dropout(Defence):
 
     def release(self, z: Latent, noise: Tensor | None = None) -> Released:
         return z * (self.drawn(z, noise) >= self.rate) / (1 - self.rate)
+
+    def pieces(self, z: Latent) -> dict[str, Tensor]:
+        return apart(self.release(z))

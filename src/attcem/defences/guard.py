@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from torch import Tensor, nn
 
-from attcem.defences.base import NEEDS, Defence
+from attcem.defences.base import NEEDS, Defence, Stage
 from attcem.links import number
 from attcem.maths import DISTRIBUTIONS
 from attcem.naming import look_up
@@ -83,6 +83,14 @@ class Guard(nn.Module):
             given = [] if noise is None or link.distribution is None else [noise[name]]
             z = link.release(z, *given)
         return z
+
+    def pieces(self, z: Latent) -> dict[str, Tensor]:
+        """Those of the last link that changes what is sent, rounding aside: a later one would hide them."""
+        changing = [link for link in self.links if type(link).release is not Defence.release]
+        *before, last = [link for link in changing if link.stage is not Stage.WIRE] or [Defence()]
+        for link in before:
+            z = link.release(z)
+        return last.pieces(z)
 
     def draw(self, z: Latent) -> dict[str, Tensor]:
         """Fresh random numbers for a release of these latents, for each link that takes any."""

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from attcem.defences.base import Defence, Stage
 from attcem.layers import WIDEST
+from attcem.maths import apart
 from attcem.types import Latent, Released
 
 ROUNDS = 6  # of power iteration: mostly .6 to 1 of the largest eigenvalue, but a start may lie across what it looks for
@@ -122,7 +123,17 @@ class LCA(Defence):
         self.coding = SparseCoding(width, count, threshold=self.threshold, iters=self.iters, kernel=3 if spatial else 1)
 
     def release(self, z: Latent) -> Released:
+        scale, _, drawing = self.coded(z)
+        return (scale * drawing).view(z.shape)
+
+    def pieces(self, z: Latent) -> dict[str, Tensor]:
+        """Of the code that the drawing is made of."""
+        scale, code, _ = self.coded(z)
+        return apart(scale * code)
+
+    def coded(self, z: Latent) -> tuple[Float[Tensor, "b 1 1 1"], Float[Tensor, "b m h w"], Float[Tensor, "b c h w"]]:
+        """ρ, the code of ẑ/ρ, and what it says: Φa."""
         grid = z if z.ndim == 4 else z.flatten(1)[..., None, None]
         scale = torch.linalg.vector_norm(grid, dim=(1, 2, 3), keepdim=True) / math.sqrt(grid[0].numel())
         scale = scale.clamp_min(torch.finfo(z.dtype).eps)
-        return (scale * self.coding(grid / scale)[1]).view(z.shape)
+        return scale, *self.coding(grid / scale)

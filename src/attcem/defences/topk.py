@@ -2,15 +2,21 @@
 
 import torch
 from jaxtyping import Bool
+from torch import Tensor
 
 from attcem.defences.base import Defence, Stage
+from attcem.maths import apart
 from attcem.types import Latent, Released
+
+
+def how_many(size: int, keep: float) -> int:
+    return max(1, round(keep * size))
 
 
 def largest(z: Latent, keep: float) -> Bool[torch.Tensor, " b *latent"]:
     """True at exactly max(1, round(keep · d)) entries of each sample: the largest magnitudes, the first where equal."""
     size = z.flatten(1).abs()
-    count = max(1, round(keep * size.shape[1]))
+    count = how_many(size.shape[1], keep)
     if torch.compiler.is_exporting():  # ONNX has no stable sort; its TopK takes the first where equal, too
         chosen = size.topk(count, dim=1).indices
     else:
@@ -38,3 +44,6 @@ class TopK(Defence):
 
     def release(self, z: Latent) -> Released:
         return torch.where(largest(z.detach(), self.keep), z, torch.zeros_like(z))
+
+    def pieces(self, z: Latent) -> dict[str, Tensor]:
+        return apart(self.release(z), how_many(z[0].numel(), self.keep))

@@ -11,7 +11,7 @@ from attcem.data.loader import in_order
 from attcem.defences import Guard, Hybrid, Insight, Surrogate
 from attcem.defences.hybrid import riskiest
 from attcem.defences.surrogate import Part
-from attcem.models import Split
+from attcem.models import Split, attends, attention_maps
 from attcem.types import Batch, Images
 
 FEW = 12  # images on which the attention at the cut is drawn
@@ -83,17 +83,12 @@ def look(model: Split, guard: Guard, data: Data, images: int) -> Scene:
 @torch.no_grad()
 def attended(model: Split, images: Images) -> tuple[np.ndarray, np.ndarray] | None:
     """The first image of each class, and the maps of the attention in the encoder, if there is one."""
-    layer = next((layer for layer in model.encoder.modules() if hasattr(layer, "maps")), None)
-    if layer is None:
+    if not attends(model.encoder):
         return None
     index = np.unique(images.y.numpy(), return_index=True)[1][:FEW]
-    found: list[torch.Tensor] = []
-    hook = layer.register_forward_pre_hook(lambda layer, inputs: found.append(layer.maps(*inputs)))
-    try:
-        encoded(model, images[torch.as_tensor(index)])
-    finally:
-        hook.remove()
-    return index, torch.cat(found).double().cpu().numpy()
+    where = next(model.parameters())
+    chosen = images[torch.as_tensor(index)].pixels().to(where.device, where.dtype)
+    return index, attention_maps(model.eval().encoder, chosen).double().cpu().numpy()
 
 
 @torch.no_grad()

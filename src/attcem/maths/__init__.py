@@ -5,12 +5,14 @@ from attcem.maths.draws import DISTRIBUTIONS, gaussian_like
 from attcem.maths.gates import THRESHOLDS, Circumstances, class_gate, excess, hinge, snr_gate, variance_threshold
 from attcem.maths.moments import Moments, covariance, merge, moments, segment_count, segment_softmax, segment_sum
 from attcem.maths.rate import assignment_information, diagonal_rate, entropy, full_rate, gram_rate, rate_bound, widen
+from attcem.maths.sparse import apart
 
 __all__ = [
     "DISTRIBUTIONS",
     "THRESHOLDS",
     "Circumstances",
     "Moments",
+    "apart",
     "assignment_information",
     "block_filter",
     "class_gate",

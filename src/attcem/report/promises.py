@@ -16,6 +16,7 @@ def tables(settings: Sequence[Setting]) -> dict[str, Grid | None]:
         "bounds": bounds_table(settings),
         "probes": probes_table(settings),
         "measures": measures_table(settings),
+        "pieces": pieces_table(settings),
         "cost": cost_table(settings),
     }
 
@@ -48,19 +49,39 @@ def bounds_table(settings: Sequence[Setting]) -> Grid | None:
 
 
 def probes_table(settings: Sequence[Setting]) -> Grid | None:
-    lines = [
-        [setting.name, probe, metric, ratio(found.get("mean")), interval(found), ratio(found.get("chance"))]
-        for setting in settings
-        for probe, metrics in setting.runs[0].probes.items()
-        for metric, found in metrics.items()
-        if isinstance(found, Mapping)
-    ]
-    return Grid(["setting", "probe", "metric", "measured", "95 %", "chance"], lines, words=3) if lines else None
+    """Means over seeds, with the drop from the undefended setting that is most alike."""
+    bare, lines = [setting for setting in settings if setting.undefended], []
+    for setting in settings:
+        twin = None if setting.undefended else most_alike(setting, bare)
+        for probe, metric in _asked(setting):
+            found, low, high, chance = (_told(setting, probe, metric, by) for by in ("mean", "low", "high", "chance"))
+            undefended = _told(twin, probe, metric) if twin else math.nan
+            interval = f"{ratio(low)}–{ratio(high)}" if is_number(low) else MISSING
+            shown = ratio(found), interval, *map(ratio, (chance, undefended, undefended - found))
+            lines.append([setting.name, probe, metric, *shown])
+    heading = ["setting", "probe", "metric", "measured", "95 %", "chance", "undefended", "drop"]
+    return Grid(heading, lines, words=3) if lines else None
 
 
-def interval(found: Mapping[str, Any]) -> str:
-    """Where the share may lie; older results do not say."""
-    return f"{ratio(found['low'])}–{ratio(found['high'])}" if {"low", "high"} <= found.keys() else MISSING
+def _asked(setting: Setting) -> list[tuple[str, str]]:
+    asked = setting.runs[0].probes.items()
+    return [(probe, metric) for probe, told in asked for metric, found in told.items() if isinstance(found, Mapping)]
+
+
+def _told(setting: Setting, probe: str, metric: str, by: str = "mean") -> float:
+    found = [run.probes.get(probe, {}).get(metric) for run in setting.runs]
+    return mean([told.get(by, math.nan) for told in found if isinstance(told, Mapping)])
+
+
+def pieces_table(settings: Sequence[Setting]) -> Grid | None:
+    """What one small decoder makes of every piece of what is sent, and of the whole."""
+    lines = []
+    for setting in settings:
+        for piece in setting.runs[0].pieces:
+            scores = [run.pieces[piece] for run in setting.runs if piece in run.pieces]
+            cells = small(mean([each.mse for each in scores])), ratio(mean([each.ssim for each in scores]))
+            lines.append([setting.name, piece.replace("_", " "), *cells])
+    return Grid(["setting", "piece", "MSE", "SSIM"], lines, words=2) if lines else None
 
 
 COSTS: Mapping[str, tuple[str, Show]] = {

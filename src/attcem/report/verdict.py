@@ -1,5 +1,6 @@
 """The verdict: what the numbers say, in plain words, and no more than they say."""
 
+import math
 from collections.abc import Sequence
 from enum import Enum
 from typing import NamedTuple
@@ -112,11 +113,22 @@ def judge(setting: Setting, reference: Setting | None) -> Judgement:
     )
     if setting.mse >= setting.baseline("class_mean"):
         text += " Knowing the class alone would show as much."
+    text += describe_drop(setting, reference)
     unlike = differences(setting.surroundings, reference.surroundings) if reference else {}
     if unlike:
         listed = (f"{key}={short(ours)} instead of {short(theirs)}" for key, (ours, theirs) in unlike.items())
         text += f" Not like for like: {', '.join(listed)}."
     return Judgement(setting, kind, text, sum(len(run.flags) for run in setting.runs))
+
+
+def describe_drop(setting: Setting, reference: Setting | None) -> str:
+    """How much less of a picture's attributes is told than undefended; nothing where that was not asked of both."""
+    drop = reference.described() - setting.described() if reference else math.nan
+    if not (reference and is_number(drop)):
+        return ""
+    told = f"from {share(reference.described())} of the pictures to {share(setting.described())}"
+    chance = f"chance {share(setting.described('chance'))}"
+    return f" All attributes at once are told {100 * drop:.1f}{SPACE}points less often: {told} ({chance})."
 
 
 def classify(setting: Setting, reference: Setting | None) -> tuple[Kind, str]:

@@ -17,6 +17,7 @@ from attcem.runs.config import (
     strengths,
     surroundings,
 )
+from attcem.runs.described import described
 from attcem.runs.leak import recovered_share
 from attcem.runs.names import name_setting, show_value
 from attcem.runs.numbers import mean
@@ -77,6 +78,10 @@ class Setting:
     @property
     def recovered(self) -> float:
         return mean([recovered_share(run.worst, run) for run in self.runs])
+
+    def described(self, by: str = "mean") -> float:
+        """The share of pictures of which all attributes are told, or that by chance."""
+        return mean([described(run, by) for run in self.runs])
 
     def baseline(self, name: str) -> float:
         return mean([run.baselines[name].mse for run in self.runs if name in run.baselines])

@@ -67,6 +67,8 @@ class Result:
     probes: dict[str, dict[str, Any]] = field(default_factory=dict)  # probe → metric → its summary, and `chance`
     curves: dict[str, dict[str, float]] = field(default_factory=dict)
     """`repeats` and `pairs`: MSE of the attack at each number of sends, or of public images."""
+    pieces: dict[str, Scores] = field(default_factory=dict)
+    """Piece of what is sent, and the `whole` → what one small decoder makes of it alone; empty without parts."""
     risk: Annotated[dict[str, Any], Risk] = field(default_factory=dict)
     """Of the worst case: percentiles, worst class, share of images that are plainly recognisable."""
     surrogate_only: float | None = None
@@ -107,7 +109,7 @@ class Result:
 
     def to_json(self) -> dict[str, Any]:
         data = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name not in self.BESIDE}
-        for table in ("attacks", "baselines"):
+        for table in ("attacks", "baselines", "pieces"):
             data[table] = {name: scores.to_json() for name, scores in data[table].items()}
         return data | {"worst": self.worst.to_json()}
 

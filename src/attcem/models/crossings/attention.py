@@ -107,6 +107,23 @@ class PositionQueries(nn.Module):
         return self.out(found.transpose(1, 2).unflatten(2, self.size))
 
 
+def attends(encoder: nn.Module) -> bool:
+    """Whether attention decides what crosses."""
+    return any(hasattr(layer, "maps") for layer in encoder.modules())
+
+
+def attention_maps(encoder: nn.Module, x: Float[Tensor, "b c h w"]) -> Float[Tensor, "b n i j"]:
+    """Where each token that crosses looks, for these images."""
+    pooling = next(layer for layer in encoder.modules() if hasattr(layer, "maps"))
+    found: list[Tensor] = []
+    hook = pooling.register_forward_pre_hook(lambda layer, inputs: found.append(layer.maps(*inputs)))
+    try:
+        encoder(x)
+    finally:
+        hook.remove()
+    return found[0]
+
+
 @dataclass(frozen=True)
 class Tokens(Crossing):
     """A set of tokens, which the cloud's position queries turn back into a map."""
