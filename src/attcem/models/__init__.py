@@ -1,7 +1,17 @@
 """Networks cut in two: named backbones, or any module of yours."""
 
-from attcem.models.crossings import CROSSINGS, Crossing
+from attcem.models.crossings import CROSSINGS, Crossing, read_crossing
 from attcem.models.named import ACTIVATIONS, BACKBONES
 from attcem.models.split import Split, build_split, check_weights, split
 
-__all__ = ["ACTIVATIONS", "BACKBONES", "CROSSINGS", "Crossing", "Split", "build_split", "check_weights", "split"]
+__all__ = [
+    "ACTIVATIONS",
+    "BACKBONES",
+    "CROSSINGS",
+    "Crossing",
+    "Split",
+    "build_split",
+    "check_weights",
+    "read_crossing",
+    "split",
+]
