@@ -22,7 +22,7 @@ from attcem.defences import Defence, Guard, Stage, describe
 from attcem.metrics.bounds import bounds
 from attcem.models import Split
 from attcem.threat import the_device
-from attcem.train import honesty_flags
+from attcem.train import gradient_flags, honesty_flags
 from attcem.types import Images, Latent, Record, Scores
 
 SHOWN = 10  # so many pictures are kept of every attack
@@ -35,6 +35,7 @@ def training_flags(record: Record, guard: Guard) -> list[str]:
     fallen = record.surrogate_only.items()
     bound = {name: getattr(link, "bounds_information", False) for name, link in guard.named.items()}
     flags = guard.flags + [flag for name, fall in fallen for flag in honesty_flags(name, fall, bound.get(name, False))]
+    flags += gradient_flags(record.history)
     lost = record.cost.get("lost_penalties", 0)
     steps = round(1000 * record.cost.get("train_s", 0) / max(record.cost.get("step_ms", 0), 1e-9))
     if lost > steps / 100:
