@@ -213,7 +213,7 @@ def asked(encoder, guard, data):
 
 def test_pieces_tell_of_pixels_what_they_hold_and_nothing_of_a_constant(few):
     told = asked(Pixels(), TopK(0.3), few)
-    assert told["positions"] < 0.65 and told["positions"] < told["values"] < 0.9, told
+    assert told["positions"] < 0.65 and told["positions"] < told["values"] < 0.98, told
     assert all(ratio > 0.98 for ratio in asked(Nothing(), Dropout(0.5), few).values())
     assert asked(Pixels(), Noise(0.1), few) == {}
 

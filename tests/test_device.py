@@ -15,7 +15,7 @@ from attcem.options import DEVICE
 from attcem.sweep.grid import read_sweep
 from attcem.tune import read_search
 
-COMPUTING = ("demo", "run", "sweep", "tune", "audit", "explain")
+COMPUTING = ("demo", "run", "sweep", "tune", "cut", "audit", "explain")
 
 
 @pytest.fixture

@@ -66,6 +66,21 @@ DOORS = {
     "side_by_side": WORDS | {"assess", "attacks", "cores", "experiment"},
     "sweep": WORDS | {"configfile", "parts", "cores", "escaping", "experiment", "locks", "terminal", "workplace"},
     "tune": WORDS | {"configfile", "parts", "experiment", "locks", "sweep", "workplace"},
+    "cut": WORDS
+    | {
+        "assess",
+        "configfile",
+        "data",
+        "defences",
+        "experiment",
+        "figures",
+        "locks",
+        "maths",
+        "metrics",
+        "models",
+        "parts",
+    }
+    | {"runs", "sweep"},
     "explain": WORDS | {"data", "models", "defences", "experiment", "figures"},
 }
 

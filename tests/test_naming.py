@@ -23,7 +23,7 @@ def test_other_names_are_kept_as_they_are(name):
     assert Experiment(name=name).name == name
 
 
-@pytest.mark.parametrize("command", ["run", "sweep", "tune"])
+@pytest.mark.parametrize("command", ["run", "sweep", "tune", "cut"])
 def test_a_file_of_somebody_else_cannot_write_elsewhere(command, tmp_path, monkeypatch, capsys):
     here = tmp_path / "here"
     here.mkdir()

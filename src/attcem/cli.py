@@ -18,6 +18,7 @@ COMMANDS = {
     "run": commands.run,
     "sweep": commands.sweep,
     "tune": commands.tune,
+    "cut": commands.cut,
     "audit": commands.audit,
     "export": commands.export,
     "explain": commands.explain,
@@ -29,7 +30,7 @@ COMMANDS = {
     "serve": commands.serve,
     "page": commands.page,
 }
-SETTABLE = (commands.run, commands.sweep, commands.tune)  # commands that take any setting as --key value
+SETTABLE = (commands.run, commands.sweep, commands.tune, commands.cut)  # commands that take any setting as --key value
 
 
 class Parser(argparse.ArgumentParser):

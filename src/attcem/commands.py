@@ -86,6 +86,30 @@ def tune(options: Namespace) -> None:
         tell(f"validation {figures(*trial.values)}   {search.command(trial.params)}")
 
 
+def cut(options: Namespace) -> None:
+    """Try every place to cut a network, and every form of what crosses; recommend one, and say how sure that is."""
+    from attcem.cut import FORMS, advise, draw, places_of, recommend, search, table
+
+    base = [str(find_file(options.base, preset_paths())), f"--audit.suite={options.suite}", *options.settings]
+    experiment = parse_experiment(base).on(options.device)
+    places, misfits = places_of(experiment, options.forms or FORMS, options.cuts)
+    tell(*misfits)
+    if options.dry_run:
+        tell(*(run.label for place in places for run in place.runs(experiment, options.seeds)))
+        return
+    out = Path(options.out or Path("runs") / f"cut-{Path(options.base).stem}").absolute()
+    with interruptible("finished runs and epochs are kept: the same command goes on"):
+        candidates, failed = search(experiment, places, out, **chosen(options, "seeds", "jobs"))
+    if candidates:
+        best, shares = recommend(candidates, **chosen(options, "lose", "compute"))
+        tell("", *table(candidates, best, shares), "", *advise(best, shares))
+        tell(f"picture       {draw(candidates, best, out / 'cut.png')}")
+    if failed:
+        raise ValueError(
+            f"{failed} runs failed, each with a log.txt in {out}: mend the cause, then type the same again"
+        )
+
+
 def audit(options: Namespace) -> None:
     """Attack a trained run and write its result."""
     from attcem.config import with_options

@@ -38,6 +38,12 @@ def rate(text: str) -> float:
     return float(text)
 
 
+def share(text: str) -> float:
+    if not 0 <= float(text) <= 1:
+        raise ValueError
+    return float(text)
+
+
 RUN = option("run", help="a run's folder")
 RUNS = option("runs", nargs="+", help="run folders, or folders of them")
 ATTACKS_AT_A_TIME = option(
@@ -75,6 +81,25 @@ OPTIONS: dict[str, list[Option]] = {
         option("--seed", type=int, default=0, help="the search's seed (default: 0)"),
         device(),
         option("--out", help="folder for the study, shared by all processes (default: runs/tune-…)"),
+    ],
+    "cut": [
+        option("base", help="a file or preset: its network, data and defence; --key value sets any setting"),
+        option("--cuts", type=positive, nargs="+", help="units on the device (default: every number of them)"),
+        option(
+            "--forms",
+            nargs="+",
+            metavar="FORM",
+            help="what may cross: plain, a name of `attcem list crossings`, or one with options, as in "
+            "'{pool: {size: 4}}' (default: plain and each of them)",
+        ),
+        option("--seeds", type=int, nargs="+", default=[0], help="a run of each place for each of them (default: 0)"),
+        option("--suite", default="glance", help="who attacks validation images (default: glance, one decoder)"),
+        option("--lose", type=share, default=0.02, help="accuracy that may be lost against the best (default: 0.02)"),
+        option("--compute", type=share, default=1.0, help="share of multiplications on the device (default: 1, all)"),
+        option("--jobs", type=positive, help="runs at a time (default: one per core)"),
+        option("--out", help="folder for the runs and the picture (default: runs/cut-…)"),
+        device(),
+        option("--dry-run", action="store_true", help="list the places, and what does not fit where"),
     ],
     "audit": [
         option("run", help="a run's folder, or an artifact: then the shipped files are attacked"),

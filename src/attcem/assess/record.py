@@ -4,7 +4,8 @@ import hashlib
 import json
 import platform
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from attcem.defences import Defence, Guard, Stage, describe
 from attcem.metrics.bounds import bounds
 from attcem.models import Split
 from attcem.threat import the_device
-from attcem.train import honesty_flags
+from attcem.train import gradient_flags, honesty_flags
 from attcem.types import Images, Latent, Record, Scores
 
 SHOWN = 10  # so many pictures are kept of every attack
@@ -34,6 +35,7 @@ def training_flags(record: Record, guard: Guard) -> list[str]:
     fallen = record.surrogate_only.items()
     bound = {name: getattr(link, "bounds_information", False) for name, link in guard.named.items()}
     flags = guard.flags + [flag for name, fall in fallen for flag in honesty_flags(name, fall, bound.get(name, False))]
+    flags += gradient_flags(record.history)
     lost = record.cost.get("lost_penalties", 0)
     steps = round(1000 * record.cost.get("train_s", 0) / max(record.cost.get("step_ms", 0), 1e-9))
     if lost > steps / 100:
@@ -67,25 +69,30 @@ def release_flags(guard: Guard, z: Latent) -> list[str]:
 
 def promises(model: Split, guard: Guard, data: Data) -> dict[str, Any]:
     """What theory says of any attack on this device, from its clean latents of the test images."""
-    device = the_device(model, guard)
     some, most = data.test, max(1, NUMBERS // data.test.x[0].numel())
     if len(some) > most:
         some = some[torch.randperm(len(some), generator=torch.Generator().manual_seed(0))[:most]]
-    pixels = some.pixels()
-    changes = {name: link for name, link in guard.named.items() if type(link).release is not Defence.release}
-
-    def before_noise(x: Tensor) -> Tensor:
-        """What the noise is added to: the clean latent, transformed where a link does that first."""
-        z = device.encode(x)
-        for link in changes.values():
-            if link.stage is Stage.TRANSFORM:
-                z = link.release(z)
-        return z.float()
-
+    pixels, encode = some.pixels(), before_noise(model, guard)
     with torch.no_grad():
-        latents = torch.cat([before_noise(x).cpu() for x in pixels.split(256)])
-    others = [name for name, link in changes.items() if link.sigma == 0 and link.stage is not Stage.TRANSFORM]
-    return bounds(latents, some.y, data.classes, guard.sigma, pixels, encode=before_noise, not_counted=others)
+        latents = torch.cat([encode(x).cpu() for x in pixels.split(256)])
+    others = [name for name, link in changing(guard).items() if link.sigma == 0 and link.stage is not Stage.TRANSFORM]
+    return bounds(latents, some.y, data.classes, guard.sigma, pixels, encode=encode, not_counted=others)
+
+
+def before_noise(model: Split, guard: Guard) -> Callable[[Tensor], Latent]:
+    """From pixels to what noise is added to: the clean latent, transformed where a link does that first."""
+    encode = the_device(model, guard).encode
+    first = [link for link in changing(guard).values() if link.stage is Stage.TRANSFORM]
+
+    def encode_and_transform(x: Tensor) -> Latent:
+        return reduce(lambda z, link: link.release(z), first, encode(x)).float()
+
+    return encode_and_transform
+
+
+def changing(guard: Guard) -> dict[str, Defence]:
+    """The links that change what is released."""
+    return {name: link for name, link in guard.named.items() if type(link).release is not Defence.release}
 
 
 def below_the_floor(worst: Scores, promised: dict[str, Any]) -> list[str]:

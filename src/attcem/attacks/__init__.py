@@ -1,4 +1,4 @@
-"""The table of attacks, and the suites of them: a new attack is its file and its line here."""
+"""The tables of attacks and of hostile servers, and the suites: a new one is its file and its line here."""
 
 from dataclasses import replace
 
@@ -9,6 +9,8 @@ from attcem.attacks.class_aware import ClassAware
 from attcem.attacks.decoder import Decoder
 from attcem.attacks.feedback import Feedback
 from attcem.attacks.generative import Generative
+from attcem.attacks.hijack import Hijack
+from attcem.attacks.hostile import HostileServer
 from attcem.attacks.identity import Identity
 from attcem.attacks.linear import Linear
 from attcem.attacks.optimise import Optimise
@@ -17,12 +19,24 @@ from attcem.attacks.probe_linear import LinearProbe
 from attcem.attacks.probe_property import PropertyProbe
 from attcem.attacks.refined import Refined
 from attcem.attacks.same_picture import SamePicture
+from attcem.attacks.simulate import Simulate
 from attcem.attacks.substitute import Substitute
 from attcem.attacks.suite import Suite
 from attcem.attacks.untrained import Untrained
 from attcem.attacks.variant import FewPairs, Repeated, ShiftedPublic
 
-__all__ = ["ATTACKS", "BASELINES", "PROBES", "SUITES", "Attack", "Probe", "Reconstruction", "Suite"]
+__all__ = [
+    "ATTACKS",
+    "BASELINES",
+    "PROBES",
+    "SERVERS",
+    "SUITES",
+    "Attack",
+    "HostileServer",
+    "Probe",
+    "Reconstruction",
+    "Suite",
+]
 
 SMALL, MEDIUM = Decoder(32, 2), Decoder(64, 4)
 RES8 = Decoder(64, 8, start=MEDIUM)  # the published size
@@ -50,6 +64,9 @@ ATTACKS: dict[str, Attack] = {
 
 OF_ANY_DATA: dict[str, Probe] = {"linear": LinearProbe(), "property": PropertyProbe(), "same_picture": SamePicture()}
 PROBES: dict[str, Probe] = OF_ANY_DATA | {"attributes": AttributeProbe(), "identity": Identity()}
+
+SERVERS: dict[str, type[HostileServer]] = {"hijack": Hijack, "simulate": Simulate}
+"""Who may hold the cloud half while clients train: `fit_clients(..., server=SERVERS[name](public images))`."""
 
 QUICK_SMALL, QUICK_MEDIUM = replace(SMALL, cycle=300, doublings=1), replace(MEDIUM, cycle=400, doublings=1)
 STANDARD_SMALL, STANDARD_MEDIUM = replace(SMALL, doublings=1), replace(MEDIUM, doublings=2)

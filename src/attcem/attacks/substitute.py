@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from itertools import chain, count, islice
 
@@ -57,13 +57,19 @@ class Substitute(Attack):
         return replace(self, inverter=Decoder(16, 1).brief(), trial=Decoder(8, 1).brief(), steps=20)
 
     def __call__(self, view: View, *, seed: int = 0, progress: bool = False) -> Reconstruction:
+        return self.through(lambda observed: self.substitute(view, observed, seed, progress), view, seed, progress)
+
+    def through(
+        self, substitute: Callable[[Observed], Encoder], view: View, seed: int = 0, progress: bool = False
+    ) -> Reconstruction:
+        """Invert what was observed as if it came from a substitute, wherever that was learned."""
         with seeded(seed):
             observed = Observed.of(view)
             if observed.silent:
                 mean = view.public.mean().to(view.targets.device)
                 return Reconstruction(mean.expand(len(view.targets), -1, -1, -1).contiguous())
             known = as_picture(view, observed)
-            encoder = known or self.substitute(view, observed, seed, progress)
+            encoder = known or substitute(observed)
             distrust = 0.0 if known else self.distrust(view, observed, encoder, seed, progress)
             return self.inverter(made_up(view, observed, encoder, distrust), seed=seed, progress=progress)
 

@@ -1,6 +1,6 @@
 """Networks cut in two: named backbones, or any module of yours."""
 
-from attcem.models.crossings import CROSSINGS, Crossing
+from attcem.models.crossings import CROSSINGS, Crossing, read_crossing
 from attcem.models.crossings.attention import attends, attention_maps
 from attcem.models.named import ACTIVATIONS, BACKBONES
 from attcem.models.split import Split, build_split, check_weights, split
@@ -15,5 +15,6 @@ __all__ = [
     "attention_maps",
     "build_split",
     "check_weights",
+    "read_crossing",
     "split",
 ]

@@ -1,7 +1,7 @@
 """The sweep: what is missing, what may start, what to try again. Run folders are all the state there is."""
 
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from attcem.locks import only_one
@@ -41,11 +41,22 @@ def do_sweep(runs: list[Run], out: Path, *, engine: str, jobs: int | None, addre
     tell(f"compare       attcem compare {out}", f"page          attcem report {out} --out report.html")
 
 
-def sweep(runs: Sequence[Run], out: Path, engine: Engine, table: Table, *, call: str = RUN) -> dict[str, Outcome]:
-    """Do all runs that have no result yet, and return the outcome of each; call it while the folder is locked."""
-    settled = {run.name: found for run in runs if (found := finished(out / run.name))}
-    table.begin(runs, settled, engine.slots)
-    waiting = deque(Job(run.name, out / run.name, run.experiment, call) for run in runs if run.name not in settled)
+def sweep(
+    runs: Sequence[Run],
+    out: Path,
+    engine: Engine,
+    table: Table,
+    *,
+    call: str = RUN,
+    settled: Callable[[Path], Outcome | None] | None = None,
+) -> dict[str, Outcome]:
+    """Do all runs that are not finished, and return the outcome of each; call it while the folder is locked.
+
+    `call` names the function that does a run, `settled` reads what it left when it was done: a result, if not given.
+    """
+    outcomes = {run.name: found for run in runs if (found := (settled or finished)(out / run.name))}
+    table.begin(runs, outcomes, engine.slots)
+    waiting = deque(Job(run.name, out / run.name, run.experiment, call) for run in runs if run.name not in outcomes)
     attempts: Counter[str] = Counter()
     running = 0
     try:
@@ -63,11 +74,11 @@ def sweep(runs: Sequence[Run], out: Path, engine: Engine, table: Table, *, call:
                 if again:
                     waiting.appendleft(job)
                 else:
-                    settled[job.name] = outcome
+                    outcomes[job.name] = outcome
             table.show()
     finally:
         engine.close()
-    return settled
+    return outcomes
 
 
 def finished(folder: Path) -> Outcome | None:

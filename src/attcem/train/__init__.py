@@ -10,9 +10,12 @@ from attcem.train.loop import fit
 from attcem.train.packing import under, unpack_modules
 from attcem.train.prediction import evaluate
 from attcem.train.schedule import RECIPES
+from attcem.train.server import HONEST, Server, gradient_flags
 
 __all__ = [
+    "HONEST",
     "RECIPES",
+    "Server",
     "State",
     "best_of",
     "check_arguments",
@@ -21,6 +24,7 @@ __all__ = [
     "evaluate",
     "fit",
     "fit_clients",
+    "gradient_flags",
     "honesty_flags",
     "is_first",
     "leave_team",

@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
@@ -20,10 +21,12 @@ from attcem.train.averaging import copy_into, exchanged, kept, restore_guards, w
 from attcem.train.checkpoint import State
 from attcem.train.diagnostics import Diagnostics
 from attcem.train.distributed import team_size
+from attcem.train.gradients import StepReport
 from attcem.train.learner import Learner
 from attcem.train.loop import Training
 from attcem.train.prediction import review_images
 from attcem.train.schedule import recipe_for
+from attcem.train.server import HONEST, Server, gradient_gap
 from attcem.train.team import ALONE
 
 TALLIED = ("loss", "correct", "seen", "skipped")  # what is counted for every client by itself
@@ -46,6 +49,7 @@ def fit_clients(
     out: str | Path | None = None,
     resume: bool = False,
     progress: bool = True,
+    server: Server = HONEST,
     **options: Any,
 ) -> tuple[State, list[Guard]]:
     """Train a split network on images that several clients own; returns the record and every client's guard.
@@ -62,15 +66,19 @@ def fit_clients(
 
     With sync=shared there is one encoder, which passes from client to client with its momentum. `model` and `guard`
     end as the mean that is deployed; the guard has seen no client's image. `options` are fields of TrainConfig; `out`
-    and `resume` are those of `fit`.
+    and `resume` are those of `fit`. A `server` that is not honest answers the clients in its own way, and what it has
+    learned is in no checkpoint.
     """
     refuse_processes()
     config = with_options(config or TrainConfig(), options)
     guard = check_arguments(model, guard, data)
     check_network(model, data, data.private)
+    if resume and server is not HONEST:
+        raise ValueError("what a server has learned is in no checkpoint: train with it from the beginning")
     with ALONE.lock_folder(out), torch.random.fork_rng():
         torch.manual_seed(seed)
-        training = Federated(model, guard, data, clients, config=config, seed=seed, out=out, progress=progress)
+        how: dict[str, Any] = {"config": config, "seed": seed, "out": out, "progress": progress}
+        training = Federated(model, guard, data, clients, server, **how)
         return training.run(resume), [client.guard.eval() for client in training.learners]
 
 
@@ -78,6 +86,22 @@ class Client(Learner):
     """One device and its owner: nothing in here has seen an image of anybody else."""
 
     since = 0  # images that it learned from since it last gave its encoder away
+
+    def __init__(self, *given: Any, server: Server) -> None:
+        super().__init__(*given)
+        self.server = server
+        self.gaps: list[float] = []  # of the gradients that it was sent in this epoch
+
+    def learned(self, report: StepReport) -> None:
+        """A client also looks at what it was sent."""
+        super().learned(report)
+        self.gaps.append(gradient_gap(report.at_task, report.batch.y))
+
+    def close_gap(self) -> dict[str, float]:
+        """The mean over an epoch, nothing where no batch had two images of a class and another class."""
+        found = [gap for gap in self.gaps if math.isfinite(gap)]
+        self.gaps = []
+        return {"gradient_gap": math.fsum(found) / len(found)} if found else {}
 
     def exchanged(self) -> dict[str, Tensor]:
         return exchanged(self.model.encoder, self.guard)
@@ -88,10 +112,20 @@ class Federated(Training):
 
     learners: Sequence[Client]
 
-    def __init__(self, model: Split, guard: Guard, data: Data, clients: ClientsConfig, **how: Any) -> None:
-        self.clients = clients
+    def __init__(
+        self,
+        model: Split,
+        guard: Guard,
+        data: Data,
+        clients: ClientsConfig,
+        server: Server = HONEST,
+        **how: Any,
+    ) -> None:
+        self.clients, self.server = clients, server
         self.images = deal_clients(data, clients)
         super().__init__(model, guard, data, **how)
+        if server.steers:
+            self.first_candidate = self.config.epochs - 1
         self.state.config["clients"] = dataclasses.asdict(clients) | {"sha256": fingerprint(self.images)}
         self.tally: dict[int, dict[str, float]] = {}
 
@@ -113,7 +147,8 @@ class Federated(Training):
                 self.optimisers[owner] = recipe.optimiser(list(encoder.parameters()), own_parameters(guard))
             half = Split(encoder, self.model.decoder, latent_shape=self.model.latent_shape, classes=self.model.classes)
             both = [self.optimisers[owner], self.optimiser]
-            made.append(Client(half, guard, images, both, self.config, self.seed + 1000 * number))
+            seed = self.seed + 1000 * number
+            made.append(Client(half, guard, images, both, self.config, seed, server=self.server))
         return made
 
     def attach(self, borrow: Callable[[str], None] | None) -> None:
@@ -170,6 +205,7 @@ class Federated(Training):
             if figures["seen"]:
                 row[f"client_{client}/loss"] = figures["loss"] / figures["seen"]
                 row[f"client_{client}/accuracy"] = figures["correct"] / figures["seen"]
+            row |= {f"client_{client}/{name}": gap for name, gap in self.learners[client].close_gap().items()}
         return row
 
     def review(self, epochs_done: int) -> None:

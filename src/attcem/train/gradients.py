@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from attcem.defences import INPUT_GRADIENT, WEIGHTED, Defence, Guard, own_parameters
 from attcem.models import Split
 from attcem.train.diagnostics import gradient_readings
+from attcem.train.server import HONEST, Server
 from attcem.train.team import ALONE, Team
 from attcem.types import Batch
 
@@ -23,6 +24,7 @@ class StepReport:
     loss: Float[Tensor, ""]
     correct: Int64[Tensor, ""]
     batch: Batch
+    at_task: Tensor  # the gradient that came back from the cloud
     penalties: dict[str, float] = field(default_factory=dict)
     lost_penalties: int = 0
     penalty_seconds: float = 0.0
@@ -41,6 +43,7 @@ def one_pass(
     progress: float = 0.0,
     watched: bool = False,
     label_smoothing: float = 0.0,
+    server: Server = HONEST,
 ) -> StepReport:
     """Fill every gradient with `grad(task) + weight · grad(penalty)`, the encoder visited once.
 
@@ -48,21 +51,22 @@ def one_pass(
     backpropagated once. A defence's own parameters get the unweighted gradient of its penalty, also while its weight
     is still 0; where they shape what is released, the task pulls at them, too, and they get the weighted one. A penalty
     of weight 0 from which nothing learns is not computed. Weights and values are read at every step, gradients where it
-    is `watched`. A `team` shares the networks' work on the batch.
+    is `watched`. A `team` shares the networks' work on the batch. A `server` may send another gradient than the task's.
     """
     if any(INPUT_GRADIENT in link.needs for link in guard.links):
         x = x.detach().requires_grad_()
     z = team.run_rows(model.encoder, x)
     leaf = z.detach().requires_grad_()
-    logits = team.run_rows(model.decoder, guard.release(leaf))
+    released = guard.release(leaf)
+    logits = team.run_rows(model.decoder, released)
     loss = F.cross_entropy(logits, y, label_smoothing=label_smoothing)
-    loss.backward()
+    server.answer(released, y, loss, model.decoder).backward()
     # a release that ignores the latent leaves no gradient at it.
     at_latent = torch.zeros_like(leaf) if leaf.grad is None else leaf.grad
-    report = StepReport(loss.detach(), (logits.detach().argmax(1) == y).sum(), Batch(x.detach(), y, leaf.detach()))
+    at_task, correct = at_latent, (logits.detach().argmax(1) == y).sum()
+    report = StepReport(loss.detach(), correct, Batch(x.detach(), y, leaf.detach()), at_task)
 
     started = time.perf_counter()
-    at_task = at_latent
     for name, link in guard.named.items():
         if not link.penalises:
             continue

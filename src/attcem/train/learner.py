@@ -11,14 +11,17 @@ from attcem.defences import Guard
 from attcem.device import find_device, number_format
 from attcem.models import Split
 from attcem.train.diagnostics import Diagnostics
-from attcem.train.gradients import one_pass
+from attcem.train.gradients import StepReport, one_pass
 from attcem.train.schedule import ramp_up, recipe_for
+from attcem.train.server import HONEST, Server
 from attcem.train.team import ALONE, Team
 from attcem.types import Images
 
 
 class Learner:
     """Who learns: a network and its guard, images of their own, and the optimisers that move them."""
+
+    server: Server = HONEST
 
     def __init__(
         self,
@@ -69,6 +72,7 @@ class Learner:
                 progress=epoch / self.config.epochs,
                 watched=watched,
                 label_smoothing=self.config.label_smoothing,
+                server=self.server,
             )
         # a defence's own parameters are clipped by themselves: they must not slow the network down.
         norms = [torch.nn.utils.clip_grad_norm_(group["params"], self.recipe.clip) for group in groups]
@@ -78,8 +82,7 @@ class Learner:
             return {"skipped": 1, "lost_penalties": report.lost_penalties}
         for optimiser in self.optimisers:
             optimiser.step()
-        self.guard.observe(report.batch)
-        self.diagnostics.take(report.readings)
+        self.learned(report)
         return {
             "loss": float(report.loss) * len(y),
             "correct": int(report.correct),
@@ -88,3 +91,8 @@ class Learner:
             "lost_penalties": report.lost_penalties,
             "in_penalty": report.penalty_seconds,
         }
+
+    def learned(self, report: StepReport) -> None:
+        """What follows a step."""
+        self.guard.observe(report.batch)
+        self.diagnostics.take(report.readings)
