@@ -16,7 +16,8 @@ CHECKED = [
     "attcem.train",
     "attcem.explain",
 ]
-install_import_hook(CHECKED, "tests.typecheck.check")
+if os.environ.get("PYTEST_XDIST_WORKER") != "elsewhere":  # the same code, with every operation of it watched
+    install_import_hook(CHECKED, "tests.typecheck.check")
 
 from collections.abc import Iterator
 from functools import partial
@@ -44,6 +45,14 @@ for place in (torch.cuda, torch.xpu, torch.mtia):
     place.traceback = SimpleNamespace(format_stack=list)  # each seeding is noted with its stack: a millisecond a place
 torch.set_num_threads(1)
 os.environ["OMP_NUM_THREADS"] = "1"  # for the programs that tests start: two threads beside another test's fight
+
+
+LONGEST = {"test_elsewhere.py", "test_tutorial.py", "test_site.py", "test_ray.py", "test_faults.py", "test_docs.py"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes longest comes first, so that no process of pytest is left alone with it at the end."""
+    items.sort(key=lambda item: item.path.name not in LONGEST)
 
 
 @pytest.fixture(autouse=True)
