@@ -16,9 +16,10 @@ CHECKED = [
     "attcem.train",
     "attcem.explain",
 ]
-install_import_hook(CHECKED, "tests.typecheck.check")
+if os.environ.get("PYTEST_XDIST_WORKER") != "elsewhere":  # the same code, with every operation of it watched
+    install_import_hook(CHECKED, "tests.typecheck.check")
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -46,6 +47,15 @@ torch.set_num_threads(1)
 os.environ["OMP_NUM_THREADS"] = "1"  # for the programs that tests start: two threads beside another test's fight
 
 
+Once = Callable[[str, Callable[[Path], object]], Path]
+LONGEST = {"test_elsewhere.py", "test_tutorial.py", "test_site.py", "test_ray.py", "test_faults.py", "test_docs.py"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes longest comes first, so that no process of pytest is left alone with it at the end."""
+    items.sort(key=lambda item: item.path.name not in LONGEST)
+
+
 @pytest.fixture(autouse=True)
 def same_random_numbers() -> None:
     """A test that passes today passes tomorrow."""
@@ -68,6 +78,19 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder that all processes of pytest have in common."""
     base = tmp_path_factory.getbasetemp()
     return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+
+@pytest.fixture(scope="session")
+def once(shared: Path) -> Once:
+    """A folder of this name that whoever comes first writes; all processes of pytest read it, and nobody changes it."""
+
+    def written(name: str, write: Callable[[Path], object]) -> Path:
+        with FileLock(shared / f"{name}.lock"):
+            if not (shared / name).exists():
+                write(shared / name)
+        return shared / name
+
+    return written
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -15,6 +15,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from importlib import import_module
 from itertools import pairwise
 from typing import Any, NoReturn
 
@@ -41,6 +42,7 @@ def fork(
     **options: Any,
 ) -> subprocess.Popen:
     """A process as `subprocess.Popen` prepares it, which then never comes to start what it was asked for."""
+    import_module("torch._dynamo")  # a second, which every fork that trains would take: optimisers want it
     environment = dict(os.environ if env is None else env)
 
     def become() -> None:

@@ -7,7 +7,7 @@ from dataclasses import fields, is_dataclass, replace
 import pytest
 import torch
 
-from attcem.attacks import BASELINES, Attack, Reconstruction
+from attcem.attacks import BASELINES, Attack, Reconstruction, flat_grid
 from attcem.data import Data
 from attcem.defences import Defence, Undefended
 from attcem.metrics import METRICS
@@ -15,6 +15,12 @@ from attcem.threat import build_view
 from attcem.types import Images, View
 from tests.conftest import shrink
 from tests.probes import split_with
+
+
+@pytest.fixture
+def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An inverter of latents without layout has most of its weights in dense layers: fewer show the same."""
+    monkeypatch.setattr(flat_grid, "HIDDEN", 64)
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,7 @@ from attcem.threat import build_view
 from tests.attacks.conftest import at_most, attack_on, view_of
 from tests.probes import Nothing, Patches, Pixels, split_with
 
+pytestmark = pytest.mark.usefixtures("narrow")
 OPEN = {"map": Pixels(), "vector": nn.Flatten(), "tokens": Patches()}
 SILENT = {"map": Nothing(), "vector": Nothing(20), "tokens": Nothing(9, 8)}
 every_attack = pytest.mark.parametrize("name", ATTACKS)

@@ -48,6 +48,16 @@ def test_a_deeper_one_has_the_blocks_that_it_was_asked_for(view):
     assert [type(layer).__name__ for layer in looks.body] == ["Residual", "CellAttention", "Residual"]
 
 
+def test_what_later_attacks_find_trained_is_the_network_alone(view):
+    training = SHALLOW.trained(view, 0)
+    assert training.steps == 20 and not training.optimiser.state
+    assert all(parameter.grad is None for parameter in training.network.parameters())
+    kept, weights = training.network.state_dict(), training.weights
+    assert {name: tensor.data_ptr() for name, tensor in kept.items()} == {
+        name: tensor.data_ptr() for name, tensor in weights.items()
+    }
+
+
 def test_one_that_is_told_the_class_keeps_the_blocks_of_its_start_and_solves_the_rest_anew(view):
     before = SHALLOW.trained(view, 0)
     told = Inversion(ClassAware(SHALLOW), view, 0, before)

@@ -18,6 +18,7 @@ from attcem.types import Workbook
 from tests.attacks.conftest import attack_on, view_of
 from tests.probes import Coarse, Nothing, Pixels, split_with
 
+pytestmark = pytest.mark.usefixtures("narrow")
 BRIEF = Substitute().brief()
 TINY = Substitute(Decoder(8, 1, cycle=10, doublings=0), Decoder(8, 1, cycle=4, doublings=0), channels=8, steps=4)
 
@@ -43,7 +44,7 @@ def test_an_encoder_that_was_never_queried_is_inverted(pictures):
 
 
 def test_neither_oracle_nor_device_is_used(network, small):
-    view, _ = build_view(network, Noise(0.05), small, images=60, threat="white_box")
+    view, _ = build_view(network, Noise(0.05), replace(small, public=small.public[:100]), images=60, threat="white_box")
     blind = replace(view, oracle=None, device=None, workbook=Workbook())
     assert TINY.needs == {"public", "labels", "logits"}
     found = TINY(view, seed=0).images
@@ -145,7 +146,7 @@ class Random(nn.Module):
 
 
 def test_an_inverter_distrusts_a_substitute_that_is_not_the_device_and_gains_by_it(pictures):
-    view, truth = view_of(Random(), pictures, threat="black_box", images=100)
+    view, truth = view_of(Random(), replace(pictures, public=pictures.public[:500]), threat="black_box", images=100)
     observed, attack = Observed.of(view), replace(BRIEF, trial=Decoder(16, 1, cycle=60, doublings=0, batch=16))
 
     def error(encoder, distrust):
@@ -166,8 +167,8 @@ def test_distrust_adds_to_the_noise_in_units_of_a_channels_deviation(pictures):
     torch.testing.assert_close(made_up(view, observed, Random(), 0.0).oracle.noise, observed.noise)
 
 
-def test_a_split_with_a_flat_latent_is_attacked_too(pictures):
-    encoder = nn.Sequential(nn.Flatten(), nn.Linear(784, 20))
+def test_a_split_with_a_flat_latent_is_attacked_too(thumbnails):
+    encoder = nn.Sequential(nn.Flatten(), nn.Linear(196, 20))
     victim = Split(encoder, nn.Linear(20, 10), latent_shape=(20,), classes=10)
-    view, truth = build_view(victim, Noise(0.1), pictures, images=30, threat="black_box")
+    view, truth = build_view(victim, Noise(0.1), thumbnails, images=30, threat="black_box")
     assert TINY(view).images.shape == truth.pixels().shape

@@ -55,10 +55,10 @@ def test_the_average_follows_the_generators_slowly(pictures):
     assert 0 < moved < 0.05
 
 
-def test_stops_where_public_images_are_best_and_says_when_that_is_the_end(pictures):
-    noisy, _, _ = attack_with(replace(Untrained().brief(), steps=150, tuning=8), Pixels(), pictures, Noise(0.5))
+def test_stops_where_public_images_are_best_and_says_when_that_is_the_end(thumbnails):
+    noisy, _, _ = attack_with(replace(Untrained().brief(), steps=150, tuning=8), Pixels(), thumbnails, Noise(0.5))
     assert not noisy.flags and min(noisy.curve) < 0.5 * noisy.curve[0]
-    short, _, _ = attack_with(replace(Untrained().brief(), steps=10), Pixels(), pictures)
+    short, _, _ = attack_with(replace(Untrained().brief(), steps=10), Pixels(), thumbnails)
     assert "more steps" in short.flags[0]
 
 

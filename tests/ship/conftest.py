@@ -1,4 +1,4 @@
-"""A few exported artifacts for each process of the suite: an export takes seconds."""
+"""A few exported artifacts: an export takes seconds."""
 
 import subprocess
 
@@ -11,23 +11,23 @@ from tests.ship.small import guarded, network
 
 
 @pytest.fixture(scope="session")
-def shipped(tmp_path_factory):
+def shipped(once):
     """Bytes cross: four bits a number."""
     model = network()
     guard = guarded(model, Noise(0.1), create_defence("dropout", rate=0.3), Wire(bits=4))
-    return model, guard, export(model, guard, tmp_path_factory.mktemp("ship") / "artifact")
+    return model, guard, once("shipped", lambda folder: export(model, guard, folder))
 
 
 @pytest.fixture(scope="session")
-def floats(tmp_path_factory):
+def floats(once):
     """An artifact whose wire is float32."""
-    return audited_artifact(tmp_path_factory.mktemp("ship") / "floats", Noise(0.1))
+    return once("floats", lambda folder: audited_artifact(folder, Noise(0.1)))
 
 
 @pytest.fixture(scope="session")
-def audited(tmp_path_factory):
+def audited(once):
     """An artifact that several files send from."""
-    return audited_artifact(tmp_path_factory.mktemp("ship") / "audited", Noise(0.3), Wire(bits=8))
+    return once("audited", lambda folder: audited_artifact(folder, Noise(0.3), Wire(bits=8)))
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from attcem.cli import main
+from tests.conftest import Once
 from tests.forked import forking
 from tests.sweep.made import write_tiny
 
@@ -12,13 +13,14 @@ SEEDS = ["--seeds", "0", "1"]
 
 
 @pytest.fixture(scope="session")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_tiny(tmp_path_factory.mktemp("sweep"))
+def tiny(once: Once) -> Path:
+    return once("sweep", write_tiny) / "tiny.yaml"
 
 
 @pytest.fixture(scope="session")
-def undisturbed(tiny: Path) -> Path:
-    out = tiny.parent / "undisturbed"
-    with forking():
-        assert main(["sweep", str(tiny), *SEEDS, "--jobs", "2", "--out", str(out)]) == 0
-    return out
+def undisturbed(once: Once, tiny: Path) -> Path:
+    def sweep(out: Path) -> None:
+        with forking():
+            assert main(["sweep", str(tiny), *SEEDS, "--jobs", "2", "--out", str(out)]) == 0
+
+    return once("undisturbed", sweep)

@@ -33,6 +33,7 @@ PATIENCE = 300
 
 def write_tiny(folder: Path) -> Path:
     """A sweep of one defended and one undefended run per seed, on pictures of four shades."""
+    folder.mkdir(exist_ok=True)
     rng = np.random.default_rng(0)
     y = np.arange(184) % 4
     x = (rng.integers(0, 128, (184, 28, 28)) + 32 * y[:, None, None]).astype(np.uint8)

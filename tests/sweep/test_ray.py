@@ -6,7 +6,6 @@ from collections.abc import Iterator
 import pytest
 
 from attcem.cli import main
-from tests.sweep.conftest import SEEDS
 from tests.sweep.made import content
 
 ray = pytest.importorskip("ray", reason="ray is not installed: pip install 'attcem[ray]'")
@@ -31,7 +30,7 @@ def two_nodes(monkeypatch) -> Iterator[str]:
 
 def test_two_nodes_give_the_files_of_local_processes(two_nodes, tiny, tmp_path, capsys):
     """Neither engine's processes are forks of this one: they are started as a user's are."""
-    sweep, local, out = ["sweep", str(tiny), *SEEDS], tmp_path / "local", tmp_path / "out"
+    sweep, local, out = ["sweep", str(tiny), "--seeds", "0"], tmp_path / "local", tmp_path / "out"
     assert main([*sweep, "--engine", "ray", "--address", two_nodes, "--out", str(out)]) == 0
     assert "2 at a time" in capsys.readouterr().err
     assert main([*sweep, "--jobs", "2", "--out", str(local)]) == 0

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 import torch
 import torch.nn.functional as F
-from filelock import FileLock
 
 from attcem.defences import DEFENCES
 from attcem.models import CROSSINGS
@@ -16,18 +15,16 @@ from tests.train import pair
 
 
 @pytest.fixture(scope="module")
-def asked(shared, fashion):
-    """What the first of two processes found in every scenario, and the folder in which both did it.
+def asked(once, fashion):
+    """What the first of two processes found in every scenario, and the folder in which both did it."""
 
-    There is one such pair for all processes of pytest: whoever comes first starts it.
-    """
-    folder = shared / "pair"
-    with FileLock(f"{folder}.lock"):
-        if not folder.exists():
-            pair.begun(folder / "begun by one")
-            pair.whole()
-            with forking():
-                pair.two(folder)
+    def begin(folder):
+        pair.begun(folder / "begun by one")
+        pair.whole()
+        with forking():
+            pair.two(folder)
+
+    folder = once("pair", begin)
     first, second = pair.found_by_two(folder)
     assert [name for name in first if pair.apart(first[name], second[name], most=0)] == [], "they have drifted apart"
     return first, folder

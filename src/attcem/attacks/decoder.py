@@ -92,6 +92,7 @@ class DecoderAttack(Recipe, Attack):
             if training.plateaued:
                 break
             before = reached
+        training.rest()
         return training
 
 

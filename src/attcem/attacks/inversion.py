@@ -153,6 +153,12 @@ class Inversion:
         self.network.load_state_dict(self.weights)
         return self.curve[-1]
 
+    def rest(self) -> None:
+        """After the last cycle: keep the network alone, without gradients, Adam's moments and a second copy of it."""
+        self.optimiser.zero_grad()
+        self.optimiser.state.clear()
+        self.weights = self.network.state_dict()
+
     def step(self, released: Released, x: Pictures, rate: float) -> None:
         for group in self.optimiser.param_groups:
             group["lr"] = rate * group["share"]

@@ -74,9 +74,11 @@ def lbfgs(objective: Callable[[Tensor], Tensor], x: Tensor, steps: int) -> tuple
     u = x.clamp(0.002, 0.998).sqrt().asin().requires_grad_()
     optimiser = torch.optim.LBFGS([u], max_iter=steps, history_size=20, line_search_fn="strong_wolfe")
     noise, values = int(torch.randint(2**31, ())), []
+    # on a processor, its own generator alone: for every kind of GPU that is not there, the other notes a call stack
+    draw_from = torch.default_generator.manual_seed if x.is_cpu else torch.manual_seed
 
     def evaluate() -> Tensor:
-        torch.manual_seed(noise)
+        draw_from(noise)
         value = objective(u.sin().square()).sum()
         optimiser.zero_grad()
         value.backward(inputs=[u])

@@ -1,6 +1,5 @@
-"""One artifact with a page for each process of the suite."""
+"""One artifact with a page."""
 
-import os
 from dataclasses import replace
 
 import pytest
@@ -8,24 +7,23 @@ import pytest
 from attcem.attacks import SUITES
 from attcem.cli import main
 from attcem.data import load_data
-from attcem.locks import held
 from tests.ship.page.made import artifacts
 
 
 @pytest.fixture(scope="session")
-def paged(tmp_path_factory, fashion):
-    """An artifact with a page, and its undefended twin; made once, by whichever process of the suite comes first."""
-    own = tmp_path_factory.getbasetemp()
-    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "paged"
-    with held(folder.with_suffix(".lock"), wait=True):
-        if not folder.exists():
-            folder.mkdir()
-            one, twin = artifacts(folder, fashion)
-            smoke = SUITES["smoke"]
-            brief = replace(smoke, attacks={name: attack.brief() for name, attack in smoke.attacks.items()})
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr("attcem.pages.SUITES", {"smoke": brief})
-                assert main(["page", str(one), "--twin", str(twin)]) == 0
+def paged(once, fashion):
+    """An artifact with a page, and its undefended twin."""
+
+    def write(folder):
+        folder.mkdir()
+        one, twin = artifacts(folder, fashion)
+        smoke = SUITES["smoke"]
+        brief = replace(smoke, attacks={name: attack.brief() for name, attack in smoke.attacks.items()})
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("attcem.pages.SUITES", {"smoke": brief})
+            assert main(["page", str(one), "--twin", str(twin)]) == 0
+
+    folder = once("paged", write)
     return folder / "one" / "artifact", folder / "twin" / "artifact"
 
 
