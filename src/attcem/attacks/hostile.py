@@ -73,4 +73,8 @@ class HostileServer(ABC):
 
     def reconstruct(self, view: View, *, seed: int = 0, progress: bool = False) -> Reconstruction:
         """Invert what was released, as if the devices' encoder were the server's own."""
-        return self.inverter.through(lambda observed: self.encoder.eval(), view, seed, progress)
+        return self.inverter.through(lambda observed: self.final(view, observed, seed, progress), view, seed, progress)
+
+    def final(self, view: View, observed: Observed, seed: int, progress: bool) -> Network:
+        """The server's own encoder once training is over."""
+        return self.encoder.eval()

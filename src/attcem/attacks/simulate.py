@@ -10,7 +10,9 @@ from torch import Tensor, nn
 
 from attcem.attacks.hostile import HostileServer, Labels
 from attcem.attacks.likeness import Likeness
-from attcem.types import Released
+from attcem.attacks.observed import Observed
+from attcem.attacks.substitute import Network
+from attcem.types import Released, View
 
 
 @dataclass(eq=False)
@@ -19,7 +21,8 @@ class Simulate(HostileServer):
 
     In the setting of SDAR (Zhu et al., "Passive Inference Attacks on Split Learning via Adversarial Regularization",
     2023): the server follows the protocol, so nothing can be noticed, and sees what clients release all along. In
-    place of their critics it has the distance that substitutes are trained with.
+    place of their critics it has the distance that substitutes are trained with, and goes on as one of them when the
+    clients' encoder stands still.
     """
 
     closeness: float = 1.0  # weight of looking like what is sent, against serving the cloud
@@ -45,3 +48,7 @@ class Simulate(HostileServer):
         (task + self.closeness * unlike).backward(inputs=list(self.encoder.parameters()))
         self.optimiser.step()
         return loss
+
+    def final(self, view: View, observed: Observed, seed: int, progress: bool) -> Network:
+        """What the simulator becomes when it goes on with the latents that are attacked."""
+        return self.inverter.substitute(view, observed, seed, progress, start=self.encoder)

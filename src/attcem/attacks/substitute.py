@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
@@ -84,11 +85,17 @@ class Substitute(Attack):
         say(f"substitute encoder: what its guesses miss of the observed latents, by distrust {said}", shown=progress)
         return min(missed, key=missed.__getitem__)
 
-    def substitute(self, view: View, observed: Observed, seed: int, progress: bool = False) -> Network:
-        """Cross-entropy through the cloud + likeness · distance to the observed latents of the predicted classes."""
+    def substitute(
+        self, view: View, observed: Observed, seed: int, progress: bool = False, start: Network | None = None
+    ) -> Network:
+        """Cross-entropy through the cloud + likeness · distance to the observed latents of the predicted classes.
+
+        With a `start`, a copy of it goes on learning.
+        """
         assert view.cloud is not None
         (own, _), where = hold_out(view.public, seed), view.targets.device
-        network, likeness = Network(own.shape, observed, self.channels).to(where), Likeness(observed.latents)
+        network = Network(own.shape, observed, self.channels) if start is None else copy.deepcopy(start)
+        network, likeness = network.to(where).train(), Likeness(observed.latents)
         optimiser = torch.optim.Adam(network.parameters(), self.lr, betas=(0.9, 0.99))
         loader = Loader(own, self.batch, device=where, augment=AUGMENT, seed=seed)
         batches = chain.from_iterable(map(loader.epoch, count()))
