@@ -62,8 +62,8 @@ def cells(row: Row, comparison: Comparison) -> list[str]:
         *([_number(OVER_FREE[metric](row.mean, comparison.free), relative[1])] if relative else []),
         _number(row.difference, f"+.{digits}f"),
         MISSING if math.isnan(row.difference) else interval,
-        _chance(row.p),
-        _chance(row.wilcoxon_p),
+        chance(row.p),
+        chance(row.wilcoxon_p),
         _spread(row.area, row.area_std, digits),
         "; ".join([row.verdict, *row.notes, *["flagged"] * row.flagged]),
     ]
@@ -77,14 +77,17 @@ def _spread(mean: float, std: float, digits: int) -> str:
     return _number(mean, f".{digits}f") + ("" if math.isnan(std) else f" ± {std:.{digits}f}")
 
 
-def _chance(p: float) -> str:
+def chance(p: float) -> str:
     return "<0.001" if p < 0.001 else _number(p, ".3f")
 
 
-def _grid(comparison: Comparison) -> list[list[str]]:
+def headings(comparison: Comparison) -> list[str]:
     relative = relative_to_free(comparison)
-    heading = [*FOUND, comparison.metric.upper(), *([relative[0]] if relative else []), *TESTED, "verdict"]
-    return [heading, *(cells(row, comparison) for row in comparison.rows)]
+    return [*FOUND, comparison.metric.upper(), *([relative[0]] if relative else []), *TESTED, "verdict"]
+
+
+def _grid(comparison: Comparison) -> list[list[str]]:
+    return [headings(comparison), *(cells(row, comparison) for row in comparison.rows)]
 
 
 def as_text(comparison: Comparison) -> str:
