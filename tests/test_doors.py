@@ -35,9 +35,11 @@ DOORS = {
     "attacks": WORDS | {"data", "layers", "maths"},
     "metrics": WORDS | {"maths"},
     "runs": {"types", "links"},
-    "report": {"types", "files", "reading", "runs"},
+    "language": {"naming"},
+    "report": {"types", "files", "language", "reading", "runs"},
     "compare": {"types", "naming", "metrics", "escaping", "runs"},
-    "figures": {"types", "files", "runs"},
+    "figures": {"types", "files", "language", "runs"},
+    "slides": WORDS | {"compare", "defences", "figures", "language", "models", "report", "runs"},
     "ship": {"__version__", "types", "reading", "files", "locks", "models", "defences", "layers"},
     "check": {"types", "reading", "runs", "ship"},
     "assess": WORDS

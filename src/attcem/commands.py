@@ -169,6 +169,15 @@ def figures(options: Namespace) -> None:
         tell(*written.notes, *written.files)
 
 
+def slides(options: Namespace) -> None:
+    """Slides of a talk, from one or more runs."""
+    from attcem.slides import write_slides
+
+    with readable_runs(options.runs) as results:
+        written = write_slides(results, options.out, options.lang, options.at_accuracy)
+        tell(*written.notes, f"open {written.file}   ({written.slides} slides)")
+
+
 def compare(options: Namespace) -> None:
     """Defences at matched accuracy, with intervals and tests."""
     from attcem.compare import FORMATS, compare

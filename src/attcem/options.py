@@ -4,6 +4,7 @@ import argparse
 from typing import Any
 
 from attcem.config import GRANTS
+from attcem.language import LANGUAGES
 from attcem.listing import LISTS
 
 DEVICE = "where to compute: auto (a GPU if there is one), cpu, cuda, or cuda:1 (default: auto)"
@@ -43,6 +44,7 @@ RUNS = option("runs", nargs="+", help="run folders, or folders of them")
 ATTACKS_AT_A_TIME = option(
     "--jobs", type=positive, help="attacks at a time, each on its share of the cores (default: as many as pay)"
 )
+LANGUAGE = option("--lang", choices=list(LANGUAGES), default="en", help="what it is written in (default: en)")
 RANGE: Any = {"nargs": 3, "action": "append", "default": [], "metavar": ("KEY", "LOW", "HIGH")}
 
 OPTIONS: dict[str, list[Option]] = {
@@ -107,6 +109,12 @@ OPTIONS: dict[str, list[Option]] = {
         option("--out", default="figures", help="the folder to write to (default: figures)"),
         option("--format", nargs="+", choices=["png", "pdf"], default=["png", "pdf"], help="default: both"),
         option("--at-accuracy", type=float, help="which strengths to show (default: the highest all reach)"),
+    ],
+    "slides": [
+        RUNS,
+        option("--out", default="talk.pptx", help="the presentation to write (default: talk.pptx)"),
+        LANGUAGE,
+        option("--at-accuracy", type=float, help="accuracy to compare at (default: the highest all reach)"),
     ],
     "compare": [
         RUNS,

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from attcem.language import phrase
 from attcem.report.charts import Grid
 from attcem.report.measures import measures_table
 from attcem.runs import Setting
@@ -85,13 +86,13 @@ def pieces_table(settings: Sequence[Setting]) -> Grid | None:
 
 
 COSTS: Mapping[str, tuple[str, Show]] = {
-    "step_ms": ("ms per step", decibel),
-    "surrogate_share": ("of it in the penalty", percent),
-    "train_s": ("training, s", count),
-    "peak_mb": ("peak memory, MB", count),
-    "params_device": ("parameters, device", count),
-    "params_cloud": ("parameters, cloud", count),
-    "bytes": ("bytes on the wire", count),
+    "step_ms": (phrase("ms per step"), decibel),
+    "surrogate_share": (phrase("of it in the penalty"), percent),
+    "train_s": (phrase("training, s"), count),
+    "peak_mb": (phrase("peak memory, MB"), count),
+    "params_device": (phrase("parameters, device"), count),
+    "params_cloud": (phrase("parameters, cloud"), count),
+    "bytes": (phrase("bytes on the wire"), count),
 }
 
 
@@ -104,7 +105,11 @@ def cost_table(settings: Sequence[Setting]) -> Grid | None:
         ours, theirs = _cost(setting, "step_ms"), _cost(reference, "step_ms") if reference else math.nan
         overhead = f"{ours / theirs:.2f}" if is_number(ours) and is_number(theirs) and theirs > 0 else MISSING
         lines.append([setting.name, overhead, *(show(_cost(setting, name)) for name, (_, show) in shown.items())])
-    return Grid(["setting", "step, × undefended", *(title for title, _ in shown.values())], lines) if shown else None
+    return (
+        Grid(["setting", phrase("step, × undefended"), *(title for title, _ in shown.values())], lines)
+        if shown
+        else None
+    )
 
 
 def _cost(setting: Setting, name: str) -> float:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import NamedTuple
 
+from attcem.language import phrase
 from attcem.runs import Setting
 from attcem.runs.config import differences
 from attcem.runs.names import UNDEFENDED, short
@@ -26,13 +27,13 @@ NO_REFERENCE = (
 class Kind(Enum):
     """The word that stands beside a defence."""
 
-    HIDES_MOST = "hides most"
-    HIDES_SOME = "hides some"
-    NOTHING = "next to nothing"
-    COLLAPSED = "accuracy lost"
-    WEAK_ATTACK = "attack too weak"
-    ALONE = "no comparison"
-    UNMEASURED = "not measured"
+    HIDES_MOST = phrase("hides most")
+    HIDES_SOME = phrase("hides some")
+    NOTHING = phrase("next to nothing")
+    COLLAPSED = phrase("accuracy lost")
+    WEAK_ATTACK = phrase("attack too weak")
+    ALONE = phrase("no comparison")
+    UNMEASURED = phrase("not measured")
 
 
 class Judgement(NamedTuple):
