@@ -12,7 +12,7 @@ from attcem.types import Explanation
 
 MAPS = ("crossing", "attention", "slots")  # what the names of their files begin with, behind a number
 MOST = 2  # slides
-WIDEST = 8.2  # inches of a picture
+WIDEST, GAP = 8.4, 0.3  # inches of a picture, and beside it
 
 
 def attention(story: Story) -> list[Page]:
@@ -29,11 +29,13 @@ def page(story: Story, setting: Setting, explanation: Explanation) -> Page:
     say = story.say
     first, *more = [say.again(part) for part in sentences(explanation.caption)]
     title = say.again(explanation.title)
+    halves = columns(explanation.png)
+    room = WIDEST - GAP * (len(halves) - 1)
+    scale = min(room / sum(wide for _, (wide, _) in halves), BODY.height / max(high for _, (_, high) in halves))
     left, shown = BODY.left, []
-    for png, (wide, high) in columns(explanation.png):
-        scale = min(WIDEST / wide, BODY.height / high)
+    for png, (wide, high) in halves:
         shown.append(Picture(Box(left, BODY.top, wide * scale, high * scale), png, title))
-        left += wide * scale + 0.3
+        left += wide * scale + GAP
     words = Text(
         Box(left, BODY.top, BODY.left + BODY.width - left, BODY.height), (story.name(setting.name), title, *more), 18
     )

@@ -13,6 +13,7 @@ LINE = 1.28  # height of a line, and
 BETWEEN = 0.45  # what is left free between paragraphs, both in sizes of the letters
 NARROW, BROAD = set("iljtfrI.,:;'|!()[] "), set("mwMW@%—")
 TINY = 1e-6  # of an inch: sums of widths differ by how they were added
+NAME = 1.6  # inches that a column of names keeps
 PADDING = 0.1  # of a table's cell, on each side
 
 
@@ -103,21 +104,39 @@ def tables(
 
 
 def fits(rows: Sequence[Sequence[str]], widths: Sequence[float], size: float, box: Box) -> bool:
+    """Whether they fit as they are, with no number wrapped."""
+    figures = [place for place, column in enumerate(zip(*rows[1:], strict=True)) if holds_figures(column)]
+    if any(width_of(row[place], size) > widths[place] - 2 * PADDING + TINY for row in rows[1:] for place in figures):
+        return False
     return sum(widths) <= box.width + TINY and sum(row_height(row, widths, size) for row in rows) <= box.height
 
 
 def column_widths(rows: Sequence[Sequence[str]], room: float, size: float) -> tuple[float, ...]:
-    """As wide as the cells need; where that is more than the room, the widest columns give way."""
-    wanted = [
-        max(width_of(cell, size, bold=True) for cell in column) + 2 * PADDING for column in zip(*rows, strict=True)
-    ]
-    if sum(wanted) <= room:
-        return tuple(wanted)
-    low, high = 0.0, max(wanted)
-    for _ in range(40):  # the width that no column exceeds, by halving
+    """As wide as the cells need; where that is more than the room, columns of names give way, then all of them."""
+    columns = list(zip(*rows, strict=True))
+    wanted = [max(width_of(cell, size, bold=True) for cell in column) + 2 * PADDING for column in columns]
+    yielding = [not holds_figures(column[1:]) for column in columns]
+    kept = sum(width for width, yields in zip(wanted, yielding, strict=True) if not yields)
+    if room - kept < NAME * sum(yielding):
+        yielding, kept = [True] * len(wanted), 0.0
+    most = level([width for width, yields in zip(wanted, yielding, strict=True) if yields], room - kept)
+    return tuple(min(width, most) if yields else width for width, yields in zip(wanted, yielding, strict=True))
+
+
+def holds_figures(cells: Sequence[str]) -> bool:
+    """Whether a column holds numbers, which stand at the right and should not wrap."""
+    return all(sum(letter.isalpha() for letter in cell) <= 3 for cell in cells)
+
+
+def level(widths: Sequence[float], room: float) -> float:
+    """The width that none may exceed, so that all of them fill the room at most."""
+    low, high = 0.0, max(widths, default=0.0)
+    if sum(widths) <= room:
+        return high
+    for _ in range(40):
         middle = (low + high) / 2
-        low, high = (middle, high) if sum(min(each, middle) for each in wanted) <= room else (low, middle)
-    return tuple(min(each, low) for each in wanted)
+        low, high = (middle, high) if sum(min(width, middle) for width in widths) <= room else (low, middle)
+    return low
 
 
 def row_height(row: Sequence[str], widths: Sequence[float], size: float) -> float:

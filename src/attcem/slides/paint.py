@@ -143,7 +143,9 @@ def fill_cell(cell: Any, words: str, table: Table, place: int, column: int, lang
     cell.vertical_anchor = MSO_ANCHOR.MIDDLE
     paragraph = cell.text_frame.paragraphs[0]
     paragraph.line_spacing = Pt(table.size * fit.LINE)
-    paragraph.alignment = PP_ALIGN.RIGHT if column and is_figure(table, column) else PP_ALIGN.LEFT
+    paragraph.alignment = (
+        PP_ALIGN.RIGHT if column and fit.holds_figures([line[column] for line in table.lines]) else PP_ALIGN.LEFT
+    )
     run = paragraph.add_run()
     run.text = words
     font = run.font
@@ -151,11 +153,6 @@ def fill_cell(cell: Any, words: str, table: Table, place: int, column: int, lang
     font.color.rgb = RGBColor.from_string(SOFT if place == 0 else INK)
     speak(run, language)
     underline(cell, INK if place == 0 else RULE)
-
-
-def is_figure(table: Table, column: int) -> bool:
-    """Whether a column holds numbers, which stand at the right."""
-    return all(sum(letter.isalpha() for letter in line[column]) <= 3 for line in table.lines)
 
 
 def underline(cell: Any, colour: str) -> None:
