@@ -37,7 +37,7 @@ DOORS = {
     "runs": {"types", "links"},
     "language": {"naming"},
     "report": {"types", "files", "language", "reading", "runs"},
-    "compare": {"types", "naming", "metrics", "escaping", "runs"},
+    "compare": {"types", "naming", "language", "metrics", "escaping", "runs"},
     "figures": {"types", "files", "language", "runs"},
     "slides": WORDS | {"compare", "defences", "figures", "language", "models", "report", "runs"},
     "ship": {"__version__", "types", "reading", "files", "locks", "models", "defences", "layers"},

@@ -101,6 +101,7 @@ OPTIONS: dict[str, list[Option]] = {
     "report": [
         RUNS,
         option("--out", default="report.html", help="the page to write"),
+        LANGUAGE,
         option("--live", action="store_true", help="serve it on this machine while runs go on, instead"),
         option("--port", type=port, default=8765, help="of --live; 0 takes any free one (default: 8765)"),
     ],

@@ -18,7 +18,7 @@ def said() -> dict[str, str]:
     for path in sorted(path for room in rooms() for path in room.rglob("*.py")):
         for template in in_code(ast.parse(path.read_text()), path):
             found.setdefault(template, str(path.relative_to(SOURCE)))
-    for path in sorted((SOURCE / "report" / "templates").glob("*.html")):
+    for path in sorted((SOURCE / "report" / "templates").glob("*.*")):
         for template in in_page(Environment().parse(path.read_text()), path):
             found.setdefault(template, str(path.relative_to(SOURCE)))
     return found

@@ -4,7 +4,7 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
-from attcem.language.say import Say
+from attcem.language.say import ENGLISH, Say
 from attcem.naming import look_up
 
 HERE = Path(__file__).parent
@@ -16,5 +16,5 @@ def language(code: str) -> Say:
     """What says everything in this language; ValueError for one that there is no catalogue of."""
     look_up("language", code, LANGUAGES)
     if code == "en":
-        return Say()
+        return ENGLISH
     return Say(code, **tomllib.loads((HERE / f"{code}.toml").read_text(encoding="utf-8")))

@@ -46,11 +46,18 @@ class Say:
                 return translation.format(**{name: self.again(value) for name, value in found.groupdict().items()})
         return text
 
+    def sentences(self, text: str) -> list[str]:
+        """A text that was written down, sentence by sentence; a dot inside a number ends none."""
+        return [self.again(f"{part.strip()}.") for part in text.rstrip(".").split(". ") if part.strip()]
+
     @cached_property
     def _patterns(self) -> list[tuple[re.Pattern[str], str]]:
         """The templates of recorded sentences, those that fix most letters first."""
         longest_first = sorted(self.recorded.items(), key=lambda pair: -sum(map(len, fixed_parts(pair[0]))))
         return [(pattern_of(template), translation) for template, translation in longest_first]
+
+
+ENGLISH = Say()
 
 
 def phrase(template: str) -> str:

@@ -27,7 +27,7 @@ def attention(story: Story) -> list[Page]:
 
 def page(story: Story, setting: Setting, explanation: Explanation) -> Page:
     say = story.say
-    first, *more = [say.again(part) for part in sentences(explanation.caption)]
+    first, *more = say.sentences(explanation.caption)
     title = say.again(explanation.title)
     halves = columns(explanation.png)
     room = WIDEST - GAP * (len(halves) - 1)
@@ -62,8 +62,3 @@ def encoded(picture: Image.Image) -> tuple[bytes, tuple[int, int]]:
     file = io.BytesIO()
     picture.save(file, "PNG")
     return file.getvalue(), picture.size
-
-
-def sentences(caption: str) -> list[str]:
-    """A caption's sentences; a dot inside a number ends none."""
-    return [part.strip() + "." for part in caption.rstrip(".").split(". ") if part.strip()]

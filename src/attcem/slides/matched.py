@@ -2,23 +2,12 @@
 
 from attcem.compare import Comparison
 from attcem.compare.tables import cells, headings
-from attcem.language import phrase
 from attcem.slides.fit import tables
 from attcem.slides.page import BODY, Box, Page, Text
 from attcem.slides.pages import numbered
 from attcem.slides.story import Story
 
 SHOWN = ("defence", "seeds", "MSE", "MSE ratio", "difference", "95 % interval", "p", "verdict")
-WORDS = {
-    "defence": phrase("defence"),
-    "seeds": phrase("seeds"),
-    "MSE": phrase("MSE"),
-    "MSE ratio": phrase("MSE ratio"),
-    "difference": phrase("difference"),
-    "95 % interval": phrase("95 % interval"),
-    "p": phrase("p"),
-    "verdict": phrase("verdict"),
-}
 
 
 def matched(story: Story) -> list[Page]:
@@ -31,7 +20,7 @@ def matched(story: Story) -> list[Page]:
     for line, row in zip(lines, comparison.rows, strict=True):
         line[-1] = say.again(row.verdict)
     strong = [place for place, row in enumerate(comparison.rows) if row is story.row]
-    heading = tuple(say(WORDS[name]) for _, name in columns)
+    heading = tuple(say(name) for _, name in columns)
     box = Box(BODY.left, BODY.top, BODY.width, BODY.height - 0.75)
     below = say(
         "Worst-case MSE at accuracy {accuracy:.4f}; differences are from {reference}, p is Holm-corrected.",

@@ -14,7 +14,6 @@ from attcem.figures.style import short
 from attcem.language import Say
 from attcem.report.verdict import Kind, classify
 from attcem.runs import Curve, Setting, curves_of, settings_of
-from attcem.runs.names import UNDEFENDED
 from attcem.runs.settings import most_alike
 from attcem.types import Result
 
@@ -95,8 +94,8 @@ class Story:
         return self.curve.runs if self.curve else ()
 
     def name(self, text: str, letters: int = LETTERS) -> str:
-        """A defence's name, which is as users type it, where "no defence" is no name."""
-        return short(text.replace(UNDEFENDED, self.say("no defence")), letters)
+        """A defence's name, which is as users type it, but for "no defence", which is no name."""
+        return short(self.say.again(text), letters)
 
 
 def _all(one: Drawn) -> list[Result]:
