@@ -24,6 +24,7 @@ COMMANDS = {
     "explain": commands.explain,
     "report": commands.report,
     "figures": commands.figures,
+    "slides": commands.slides,
     "compare": commands.compare,
     "check": commands.check,
     "send": commands.send,

@@ -171,17 +171,19 @@ def explain(options: Namespace) -> None:
 def report(options: Namespace) -> None:
     """One HTML page from one or more runs."""
     from attcem.compare import comparison_tables
+    from attcem.language import language
     from attcem.report import render, write_report
     from attcem.report.live import live
 
+    say = language(options.lang)
     if options.live:
-        live(options.runs, options.port, lambda results: render(results, comparison_tables(results)))
+        live(options.runs, options.port, lambda results: render(results, comparison_tables(results, say), say))
         return
     folder = Path(options.out).parent
     if not folder.is_dir():
         raise UsageError(f"--out {options.out}: there is no folder {folder}: make it, or choose another")
     with readable_runs(options.runs) as results:
-        tell(f"open {write_report(results, options.out, comparison_tables(results))}")
+        tell(f"open {write_report(results, options.out, comparison_tables(results, say), say)}")
 
 
 def figures(options: Namespace) -> None:
@@ -191,6 +193,15 @@ def figures(options: Namespace) -> None:
     with readable_runs(options.runs) as results:
         written = draw_figures(results, options.out, options.format, options.at_accuracy)
         tell(*written.notes, *written.files)
+
+
+def slides(options: Namespace) -> None:
+    """Slides of a talk, from one or more runs."""
+    from attcem.slides import write_slides
+
+    with readable_runs(options.runs) as results:
+        written = write_slides(results, options.out, options.lang, options.at_accuracy)
+        tell(*written.notes, f"open {written.file}   ({written.slides} slides)")
 
 
 def compare(options: Namespace) -> None:

@@ -4,6 +4,7 @@ import argparse
 from typing import Any
 
 from attcem.config import GRANTS
+from attcem.language import LANGUAGES
 from attcem.listing import LISTS
 
 DEVICE = "where to compute: auto (a GPU if there is one), cpu, cuda, or cuda:1 (default: auto)"
@@ -49,6 +50,7 @@ RUNS = option("runs", nargs="+", help="run folders, or folders of them")
 ATTACKS_AT_A_TIME = option(
     "--jobs", type=positive, help="attacks at a time, each on its share of the cores (default: as many as pay)"
 )
+LANGUAGE = option("--lang", choices=list(LANGUAGES), default="en", help="what it is written in (default: en)")
 RANGE: Any = {"nargs": 3, "action": "append", "default": [], "metavar": ("KEY", "LOW", "HIGH")}
 
 OPTIONS: dict[str, list[Option]] = {
@@ -124,6 +126,7 @@ OPTIONS: dict[str, list[Option]] = {
     "report": [
         RUNS,
         option("--out", default="report.html", help="the page to write"),
+        LANGUAGE,
         option("--live", action="store_true", help="serve it on this machine while runs go on, instead"),
         option("--port", type=port, default=8765, help="of --live; 0 takes any free one (default: 8765)"),
     ],
@@ -132,6 +135,12 @@ OPTIONS: dict[str, list[Option]] = {
         option("--out", default="figures", help="the folder to write to (default: figures)"),
         option("--format", nargs="+", choices=["png", "pdf"], default=["png", "pdf"], help="default: both"),
         option("--at-accuracy", type=float, help="which strengths to show (default: the highest all reach)"),
+    ],
+    "slides": [
+        RUNS,
+        option("--out", default="talk.pptx", help="the presentation to write (default: talk.pptx)"),
+        LANGUAGE,
+        option("--at-accuracy", type=float, help="accuracy to compare at (default: the highest all reach)"),
     ],
     "compare": [
         RUNS,

@@ -46,6 +46,9 @@ class TestEveryCrossing:
         for half in (model.encoder, model.decoder):
             assert all(p.grad is not None and p.grad.isfinite().all() for p in half.parameters())
 
+    def test_it_names_its_equation(self, name):
+        assert any(sign in CROSSINGS[name].equation for sign in "=←")
+
     @pytest.mark.parametrize("cloud", CLOUDS)
     def test_condensed_it_is_a_vector_of_so_many_values(self, name, cloud):
         model = network(name, cloud, condense=9)

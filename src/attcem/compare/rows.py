@@ -83,19 +83,24 @@ def summarise_flags(runs: Iterable[tuple[str, Iterable[str]]]) -> tuple[str, ...
     >>> summarise_flags([("noise", ["large gains 9%"]), ("noise", ["large gains 13%"]), ("gmm", [])])
     ('large gains 9–13% (noise: 2 of 2 runs)',)
     """
-    total: Counter[str] = Counter()
+    runs = list(runs)
+    total = Counter(owner for owner, _ in runs)
+    return tuple(
+        f"{flag} ({', '.join(f'{owner}: {times} of {total[owner]} runs' for owner, times in owners.items())})"
+        for flag, owners in merge_flags(runs)
+    )
+
+
+def merge_flags(runs: Iterable[tuple[str, Iterable[str]]]) -> list[tuple[str, Counter[str]]]:
+    """Every flag once, with how many runs of each owner it concerns."""
     raised: dict[str, tuple[list[str], Counter[str]]] = {}
     for owner, flags in runs:
-        total[owner] += 1
         wordings = {flag: NUMBER.sub("0", flag) for flag in flags}
         for flag, wording in wordings.items():
             raised.setdefault(wording, ([], Counter()))[0].append(flag)
         for wording in set(wordings.values()):
             raised[wording][1][owner] += 1
-    return tuple(
-        f"{span(flags)} ({', '.join(f'{owner}: {times} of {total[owner]} runs' for owner, times in owners.items())})"
-        for flags, owners in raised.values()
-    )
+    return [(span(flags), owners) for flags, owners in raised.values()]
 
 
 def span(flags: Sequence[str]) -> str:

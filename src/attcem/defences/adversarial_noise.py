@@ -44,6 +44,7 @@ class AdversarialNoise(ARL):
         warmup: epochs before the encoder is penalised; generator and adversary learn from the first step.
     """
 
+    equation = "z′ = z + g(z),   ‖g(z)‖ ≤ b"
     strength = "budget"
     penalises = True  # the generator learns from it even where the encoder does not
 

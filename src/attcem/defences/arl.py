@@ -12,6 +12,11 @@ from attcem.defences.base import Defence
 from attcem.naming import look_up
 from attcem.types import Batch
 
+EQUATIONS = {
+    "ssim": "L = ReLU( SSIM(D(z), x) − t )",
+    "mse": "L = ReLU( t − MSE(D(z), x) )",
+}
+
 
 class ARL(Defence):
     """Trains the encoder against a decoder that learns to invert what is released (ResSFL, Li et al. 2022).
@@ -56,6 +61,10 @@ class ARL(Defence):
         self.lam, self.metric, self.threshold, self.warmup = lam, metric, threshold, warmup
         self.steps, self.channels, self.blocks, self.lr = steps, channels, blocks, lr
         self.harmless = self.judge.threshold if threshold is None else threshold
+
+    @property
+    def equation(self) -> str:
+        return EQUATIONS[self.metric]
 
     def setup(self, *, latent: Sequence[int], classes: int, sigma: float) -> None:
         self.adversary = Adversary(latent, self.channels, self.blocks, self.lr)

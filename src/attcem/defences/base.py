@@ -130,6 +130,11 @@ class Defence(nn.Module):
         """Look at all private images at an epoch's end, in evaluation mode; latents are computed as they are read."""
 
     @property
+    def equation(self) -> str:
+        """What it releases, or asks the encoder to make small, in the symbols of docs/notation.md."""
+        return ""
+
+    @property
     def flags(self) -> list[str]:
         """What a reader of the result must know about how training went."""
         return []
@@ -148,4 +153,5 @@ class Defence(nn.Module):
 class Undefended(Defence):
     """Releases the clean latent: the baseline that every defence is measured against."""
 
+    equation = "z = ẑ"
     strength = ""

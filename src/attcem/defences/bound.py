@@ -71,6 +71,7 @@ class Bound(Attentive):
         warmup: epochs before it starts.
     """
 
+    equation = "I(x;z) ≤ H(π) − E H(r) + Σ_k π_k · ½ log det( I + Σ_k / σ² )"
     needs = frozenset({NOISE})
     bounds_information = True
 

@@ -25,6 +25,7 @@ class DCT(Defence):
         block: side of the blocks in pixels; it must divide the image's sides.
     """
 
+    equation = "x ← Dᵀ M D x"
     strength = "count"
 
     def __init__(self, count: int = 8, remove: str = "low", block: int = 4) -> None:

@@ -16,6 +16,7 @@ class Dropout(Defence):
         rate: probability that an entry is held back.
     """
 
+    equation = "z = ẑ ⊙ m / (1 − p),   m ~ Bernoulli(1 − p)"
     stage = Stage.DROPOUT
     strength = "rate"
     distribution = "uniform"

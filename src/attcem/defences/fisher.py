@@ -33,6 +33,7 @@ class Fisher(Defence):
         warmup: epochs before it starts.
     """
 
+    equation = "L = ½ log( 1 + tr(JᵀJ) / (σ² d) ),   J = ∂ẑ/∂x"
     needs = frozenset({NOISE, INPUT_GRADIENT})
 
     def __init__(self, lam: float = 0.1, draws: int = 1, warmup: int = 0) -> None:

@@ -10,7 +10,11 @@ from attcem.maths import Moments, class_gate, excess, hinge, moments, segment_so
 from attcem.maths.gates import Scalar
 from attcem.naming import look_up
 
-FORMS = dict.fromkeys(("hinge", "gates"))
+FORMS = {
+    "hinge": "L_c = mean_d ReLU( log(σ_α² + γ) − log θ ),   σ_α² = Σ α (x − μ)²,   x = LN(ẑ)",
+    "gates": "L_c = g_c · mean_d( g_d ⊙ g_SNR ⊙ softplus( log σ_α² − log θ ) ),   x = LN(ẑ)",
+}
+"""What each asks of the encoder."""
 
 SCALARS = {"a": 10.0, "b": 0.05, "t": 0.3, "kappa": 10.0, "beta": 1.0, "margin": 0.1, "power": 2.0, "sharpness": 10.0}
 POSITIVE = ("a", "kappa", "beta", "power", "sharpness")
@@ -90,6 +94,10 @@ class Gated(Attentive):
         look_up("form", form, FORMS)
         self.lam, self.form, self.warmup, self.loss_scale, self.open_gates = lam, form, warmup, loss_scale, open_gates
         self.tokens, self.width = tokens, width
+
+    @property
+    def equation(self) -> str:
+        return FORMS[self.form]
 
     def attend_to(self, width: int) -> None:
         self.norm = nn.LayerNorm(width, elementwise_affine=not self.open_gates)

@@ -23,6 +23,13 @@ LARGEST = 1e12  # a token with larger features is left out of a fit: sums of its
 UNLEARNED = {name: kind for name, kind in TOKENS.items() if name != "project"}
 
 
+EQUATIONS = {
+    "hinge": "L_c = Σ_k π_k · ReLU( log(v_k + γ) − log θ )",
+    "variance": "L_c = Σ_k π_k · ( v_k + 0.001 )",
+    "logdet": "L_c = Σ_k π_k · ( −log π_k + ½ Σ_d log(1 + v_kd / σ²) )",
+}
+
+
 class GMM(Surrogate):
     """Penalises the variance inside each class's clusters, found by k-means at every epoch's end: the original loss.
 
@@ -78,6 +85,10 @@ class GMM(Surrogate):
         self.lam, self.form, self.clusters, self.tokens = lam, form, clusters, tokens
         self.loss_scale, self.warmup = loss_scale, warmup
         self.needs = {"hinge": self.needs, "variance": frozenset(), "logdet": frozenset({NOISE})}[form]
+
+    @property
+    def equation(self) -> str:
+        return EQUATIONS[self.form]
 
     def build(self, latent: tuple[int, ...]) -> None:
         self.tokenise: nn.Module = UNLEARNED[self.tokens](latent, width=0)

@@ -40,6 +40,7 @@ class Hybrid(Surrogate):
         warmup: epochs before it starts.
     """
 
+    equation = "L_c = L_c^deep  (R_c ≥ ρ),   L_c^gated  (R_c < ρ);   R_c ← 0.9 R_c + 0.1 L_c^gated"
     risk: Tensor
 
     def __init__(

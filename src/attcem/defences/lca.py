@@ -100,6 +100,7 @@ class LCA(Defence):
         iters: rounds of competition.
     """
 
+    equation = "z = Φ a,   a ≈ argmin ½ ‖ẑ − Φ a‖² + t ‖a‖₁"
     stage = Stage.TRANSFORM
     strength = "threshold"
 

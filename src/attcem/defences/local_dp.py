@@ -29,6 +29,12 @@ MECHANISMS = {"gaussian": (2, "normal"), "laplace": (1, "laplace")}
 """Which norm is clipped, and where the noise is drawn from."""
 
 
+EQUATIONS = {
+    "gaussian": "z = clip₂(ẑ) + b N(0, I),   b = 2 c √(2 ln(1.25/δ)) / ε",
+    "laplace": "z = clip₁(ẑ) + b Laplace,   b = 2 c / ε",
+}
+
+
 class LocalDP(Defence):
     """Clips each latent and adds noise so that any two pictures are hard to tell apart (local differential privacy).
 
@@ -65,6 +71,10 @@ class LocalDP(Defence):
         self.scale = self.sensitivity * tail / epsilon
         self.sigma = self.scale if mechanism == "gaussian" else 0.0
         self.hides_earlier_noise = clip is not None
+
+    @property
+    def equation(self) -> str:
+        return EQUATIONS[self.mechanism]
 
     def release(self, z: Latent, noise: torch.Tensor | None = None) -> Released:
         bounded = z if self.clip is None else clipped(z, self.clip, self.order)

@@ -9,6 +9,7 @@ from attcem.types import Latent, Released
 class Noise(Defence):
     """Adds fresh Gaussian noise at every release: z = ẑ + σ_n ε, ε ~ N(0, I)."""
 
+    equation = "z = ẑ + σ ε,   ε ~ N(0, I)"
     stage = Stage.NOISE
     strength = "sigma"
     distribution = "normal"

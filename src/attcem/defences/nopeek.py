@@ -21,6 +21,8 @@ class NoPeek(Defence):
         warmup: epochs before it starts.
     """
 
+    equation = "L = dCor²(x, ẑ)"
+
     def __init__(self, lam: float = 0.1, unbiased: bool = False, warmup: int = 0) -> None:
         super().__init__()
         self.lam, self.unbiased, self.warmup = lam, unbiased, warmup

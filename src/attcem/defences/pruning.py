@@ -45,6 +45,7 @@ class Pruning(Defence):
         warmup: epochs before the rest is silenced.
     """
 
+    equation = "w_j ← 0,   |γ_j| · ‖w_j‖₁ < t"
     strength = "keep"
 
     def __init__(self, keep: float = 0.5, warmup: int = 1) -> None:

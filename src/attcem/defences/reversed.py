@@ -35,6 +35,7 @@ class Reversed(Defence):
         warmup: epochs in which only the adversary learns.
     """
 
+    equation = "ℓ = log mean (D(z) − x)²,   ∂L/∂ẑ = −λ ∂ℓ/∂ẑ"
     mean: Tensor
     var: Tensor
 

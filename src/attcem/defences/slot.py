@@ -12,7 +12,11 @@ from attcem.maths import hinge, moments
 from attcem.naming import look_up
 from attcem.types import Batch
 
-FORMS = dict.fromkeys(("hinge", "mixture"))
+FORMS = {
+    "hinge": "L_c = mean_d ReLU( log(Var(y) + γ) − log θ ),   y = GatedCrossAttention(x, slots)",
+    "mixture": "L_c = g_c · mean_d Σ_k w_k ψ_kd,   w_k ∝ ( Σ_m r_mk / M )^p",
+}
+"""What each asks of the encoder."""
 SILENT_CALLS = 100
 SHUT_ABOVE = {"snr": 0.5, "dim": 0.6}
 KEEP = 0.9  # of a running mean at each call
@@ -68,6 +72,10 @@ class Slot(Attentive):
         self.lam, self.form, self.warmup, self.loss_scale = lam, form, warmup, loss_scale
         self.tokens, self.width, self.slots, self.iters = tokens, width, slots, iters
         self.shut_off, self.open_gates = shut_off, open_gates
+
+    @property
+    def equation(self) -> str:
+        return FORMS[self.form]
 
     def attend_to(self, width: int) -> None:
         heads = next(heads for heads in (4, 2, 1) if width % heads == 0)

@@ -33,6 +33,7 @@ class TopK(Defence):
         keep: share of the entries that is released.
     """
 
+    equation = "z_i = ẑ_i · 1[ |ẑ_i| ∈ top k ]"
     stage = Stage.PRUNING
     strength = "keep"
 

@@ -18,6 +18,7 @@ class Transfer(Defence):
         rate: how fast the encoder learns against the cloud half; 0 keeps it frozen.
     """
 
+    equation = "θ ← θ*,   θ ← θ − r η ∂L/∂θ"
     strength = "rate"
 
     def __init__(self, start_from: str = "", rate: float = 0.0) -> None:

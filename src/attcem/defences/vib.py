@@ -30,6 +30,7 @@ class VIB(Defence):
         warmup: epochs before the penalty starts; until then the task alone decides how large the noise is.
     """
 
+    equation = "z = ẑ + e^s ⊙ ε,   L = KL( N(ẑ, e^2s) ‖ N(0, I) )"
     stage = Stage.NOISE
     needs = frozenset({WEIGHTED})
     distribution = "normal"

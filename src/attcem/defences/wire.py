@@ -25,6 +25,7 @@ class Wire(Defence):
         high: greatest value of the clean latent; 1 behind a sigmoid.
     """
 
+    equation = "z ← a + (b − a) · round( (2ⁿ − 1) (z − a) / (b − a) ) / (2ⁿ − 1)"
     stage = Stage.WIRE
     strength = "bits"
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from attcem.figures.group import MOST, Group
 from attcem.figures.style import PAGE, Entry, blank, plain_log, with_legend
+from attcem.language import phrase
 from attcem.runs.numbers import is_number
 from attcem.types import Result
 
@@ -33,12 +34,12 @@ def of_any_defence(figure: str) -> Callable[[Row], float | None]:
 
 
 PANELS = (
-    Panel("task loss", lambda row: row.get("loss")),
-    Panel("validation accuracy", lambda row: row.get("val_accuracy")),
-    Panel("penalty", lambda row: row.get("penalty"), log=True),
-    Panel("weight of the penalty", lambda row: row.get("penalty_weight")),
-    Panel("MSE within a class, latent", of_any_defence("intra_mse"), log=True),
-    Panel("share of steps shut off", of_any_defence("shut_off"), limits=(-0.03, 1.03)),
+    Panel(phrase("task loss"), lambda row: row.get("loss")),
+    Panel(phrase("validation accuracy"), lambda row: row.get("val_accuracy")),
+    Panel(phrase("penalty"), lambda row: row.get("penalty"), log=True),
+    Panel(phrase("weight of the penalty"), lambda row: row.get("penalty_weight")),
+    Panel(phrase("MSE within a class, latent"), of_any_defence("intra_mse"), log=True),
+    Panel(phrase("share of steps shut off"), of_any_defence("shut_off"), limits=(-0.03, 1.03)),
 )
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image
 
+from attcem.language import ENGLISH, Say
 from attcem.report.selection import choose, closest, labelled, places_of
 from attcem.report.tables import BASELINES
 from attcem.runs import Setting
@@ -88,7 +89,7 @@ def comfortable_width(width: int) -> int:
     return min(LARGEST, width * max(1, round(COMFORTABLE / width)))
 
 
-def galleries(settings: Sequence[Setting], anchors: Mapping[int, str]) -> list[Gallery]:
+def galleries(settings: Sequence[Setting], anchors: Mapping[int, str], say: Say = ENGLISH) -> list[Gallery]:
     """One gallery per set of test pictures; of several seeds the first is shown."""
     found: dict[tuple[Place, bytes], list[Shown]] = {}
     for setting in settings:
@@ -98,10 +99,10 @@ def galleries(settings: Sequence[Setting], anchors: Mapping[int, str]) -> list[G
                 key = (setting.place, run.gallery["original"][:ROWS_AT_LEAST].tobytes())
                 found.setdefault(key, []).append(Shown(setting, run, best))
                 break
-    return [_gallery(members, ROOM // len(found), anchors) for members in found.values()]
+    return [_gallery(members, ROOM // len(found), anchors, say) for members in found.values()]
 
 
-def _gallery(members: list[Shown], room: int, anchors: Mapping[int, str]) -> Gallery:
+def _gallery(members: list[Shown], room: int, anchors: Mapping[int, str], say: Say) -> Gallery:
     first = members[0].run
     some = [picture for each in members for _, picture in list(each.best.values())[:3]]
     size = max(len(data_address(picture)) for picture in (*first.gallery["original"][:3], *some)) + CELL
@@ -115,25 +116,33 @@ def _gallery(members: list[Shown], room: int, anchors: Mapping[int, str]) -> Gal
         for each in shown
     ]
     if "mean_image" in first.gallery:
-        columns.append(("mean image", "no latent needed", ""))
-    chosen = [_row(number, why, shown) for number, why in choose(common, labelled(first), judges, rows).items()]
+        columns.append((say("mean image"), say("no latent needed"), ""))
+    chosen = [_row(number, why, shown, say) for number, why in choose(common, labelled(first), judges, rows).items()]
     width, left_out = comfortable_width(first.gallery["original"].shape[2]), [each.setting.name for each in left]
     return Gallery(members[0].setting.place, columns, chosen, width, len(common), left_out)
 
 
-def _row(number: int, why: str, members: Sequence[Shown]) -> Row:
+def _row(number: int, why: str, members: Sequence[Shown], say: Say) -> Row:
     first = members[0].run
     label = labelled(first).get(number, MISSING)
-    what = f"picture {number + 1}, {label}"
+    what = say("picture {number}, {label}", number=number + 1, label=label)
     cells = []
     for setting, run, best in members:
         attack, picture = best[number]
-        cells.append(_picture(run, attack, number, picture, f"{setting.name}, rebuilt by {attack}: {what}"))
+        cells.append(
+            _picture(
+                run,
+                attack,
+                number,
+                picture,
+                say("{name}, rebuilt by {attack}: {what}", name=say.again(setting.name), attack=attack, what=what),
+            )
+        )
     if "mean_image" in first.gallery:
         average = first.gallery["mean_image"][0]
-        cells.append(_picture(first, "mean_image", number, average, f"{BASELINES['mean_image']}: {what}"))
+        cells.append(_picture(first, "mean_image", number, average, f"{say(BASELINES['mean_image'])}: {what}"))
     original = first.gallery["original"][places_of(first).index(number)]
-    return Row(number + 1, label, why, Picture(data_address(original), f"original: {what}"), cells)
+    return Row(number + 1, label, why, Picture(data_address(original), say("original: {what}", what=what)), cells)
 
 
 def _picture(run: Result, name: str, number: int, picture: np.ndarray, alt: str) -> Picture:
@@ -143,13 +152,14 @@ def _picture(run: Result, name: str, number: int, picture: np.ndarray, alt: str)
     return Picture(data_address(picture), alt, *shown, mse)
 
 
-def strips(run: Result) -> list[tuple[str, list[Picture]]]:
+def strips(run: Result, say: Say = ENGLISH) -> list[tuple[str, list[Picture]]]:
     rows = [name for name in ("original", *run.attacks, *BASELINES) if name in run.gallery]
     few = min((len(run.gallery[name]) for name in rows), default=0)
     places = places_of(run)[:few]
     found = []
     for name in rows:
         shown = zip(places, run.gallery[name], strict=False)
-        pictures = [_picture(run, name, number, pixels, f"{name}: picture {number + 1}") for number, pixels in shown]
+        said = {number: say("{name}: picture {number}", name=name, number=number + 1) for number in places}
+        pictures = [_picture(run, name, number, pixels, said[number]) for number, pixels in shown]
         found.append((BASELINES.get(name, name), pictures))
     return found

@@ -3,18 +3,19 @@
 import math
 from collections.abc import Sequence
 
+from attcem.language import phrase
 from attcem.report.charts import Grid
 from attcem.runs import Setting
 from attcem.runs.leak import best_attack
 from attcem.runs.numbers import MISSING, Show, mean, ratio, small
 
 ABOUT: dict[str, tuple[str, Show]] = {
-    "mse": ("pixels", small),
-    "ssim": ("structure", ratio),
-    "feature_distance": ("looks", ratio),
-    "lpips": ("looks", ratio),
-    "recon_acc": ("the class", ratio),
-    "person_top1": ("the person", ratio),
+    "mse": (phrase("pixels"), small),
+    "ssim": (phrase("structure"), ratio),
+    "feature_distance": (phrase("looks"), ratio),
+    "lpips": (phrase("looks"), ratio),
+    "recon_acc": (phrase("the class"), ratio),
+    "person_top1": (phrase("the person"), ratio),
 }
 """Measure → what it is about, as far as a run has it."""
 
@@ -35,5 +36,13 @@ def measures_table(settings: Sequence[Setting]) -> Grid | None:
             free = [run.baselines["mean_image"].named().get(measure, math.nan) for run in runs if run.baselines]
             reached = [show(mean(values)) for values in ([run.worst.named()[measure] for run in runs], alone, free)]
             lines.append([setting.name, about, measure, best[0] or MISSING, *reached])
-    heading = ["setting", "about", "measure", "best attack", "worst case", "that attack", "mean image"]
+    heading = [
+        phrase("setting"),
+        phrase("about"),
+        phrase("measure"),
+        phrase("best attack"),
+        phrase("worst case"),
+        phrase("that attack"),
+        phrase("mean image"),
+    ]
     return Grid(heading, lines, words=4) if lines else None

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from attcem.language import ENGLISH, Say, phrase
 from attcem.report.charts import Grid
 from attcem.report.measures import measures_table
 from attcem.runs import Setting
@@ -11,14 +12,21 @@ from attcem.runs.numbers import MISSING, Show, count, decibel, is_number, mean, 
 from attcem.runs.settings import most_alike
 
 
-def tables(settings: Sequence[Setting]) -> dict[str, Grid | None]:
-    return {
+def tables(settings: Sequence[Setting], say: Say = ENGLISH) -> dict[str, Grid | None]:
+    made = {
         "bounds": bounds_table(settings),
         "probes": probes_table(settings),
         "measures": measures_table(settings),
         "pieces": pieces_table(settings),
         "cost": cost_table(settings),
     }
+    return {name: table and said(table, say) for name, table in made.items()}
+
+
+def said(table: Grid, say: Say) -> Grid:
+    """The same table in another language."""
+    lines = [list(map(say.again, line)) for line in table.lines]
+    return Grid(list(map(say, table.heading)), lines, table.words)
 
 
 def _fano(bounds: Mapping[str, Any]) -> float | None:
@@ -29,10 +37,10 @@ def _fano(bounds: Mapping[str, Any]) -> float | None:
 
 
 BOUNDS: Mapping[str, tuple[Callable[[Mapping[str, Any]], Any], Show]] = {
-    "MSE floor, estimate": (lambda bounds: bounds.get("mse_floor_estimate"), small),
-    "Fisher floor, estimate": (lambda bounds: bounds.get("fisher", {}).get("mse"), small),
-    "information, nats at most": (lambda bounds: bounds.get("rate_nats"), decibel),
-    "found among 10\N{NARROW NO-BREAK SPACE}000, at most": (_fano, ratio),
+    phrase("MSE floor, estimate"): (lambda bounds: bounds.get("mse_floor_estimate"), small),
+    phrase("Fisher floor, estimate"): (lambda bounds: bounds.get("fisher", {}).get("mse"), small),
+    phrase("information, nats at most"): (lambda bounds: bounds.get("rate_nats"), decibel),
+    phrase("found among 10\N{NARROW NO-BREAK SPACE}000, at most"): (_fano, ratio),
 }
 
 
@@ -45,7 +53,7 @@ def bounds_table(settings: Sequence[Setting]) -> Grid | None:
         if any(found):
             shown = cells if why is None else [why, *[MISSING] * (len(BOUNDS) - 1)]
             lines.append([setting.name, small(setting.mse), *shown])
-    return Grid(["setting", "worst MSE", *BOUNDS], lines) if lines else None
+    return Grid([phrase("setting"), phrase("worst MSE"), *BOUNDS], lines) if lines else None
 
 
 def probes_table(settings: Sequence[Setting]) -> Grid | None:
@@ -59,7 +67,16 @@ def probes_table(settings: Sequence[Setting]) -> Grid | None:
             interval = f"{ratio(low)}–{ratio(high)}" if is_number(low) else MISSING
             shown = ratio(found), interval, *map(ratio, (chance, undefended, undefended - found))
             lines.append([setting.name, probe, metric, *shown])
-    heading = ["setting", "probe", "metric", "measured", "95 %", "chance", "undefended", "drop"]
+    heading = [
+        phrase("setting"),
+        phrase("probe"),
+        phrase("metric"),
+        phrase("measured"),
+        phrase("95 %"),
+        phrase("chance"),
+        phrase("undefended"),
+        phrase("drop"),
+    ]
     return Grid(heading, lines, words=3) if lines else None
 
 
@@ -81,17 +98,17 @@ def pieces_table(settings: Sequence[Setting]) -> Grid | None:
             scores = [run.pieces[piece] for run in setting.runs if piece in run.pieces]
             cells = small(mean([each.mse for each in scores])), ratio(mean([each.ssim for each in scores]))
             lines.append([setting.name, piece.replace("_", " "), *cells])
-    return Grid(["setting", "piece", "MSE", "SSIM"], lines, words=2) if lines else None
+    return Grid([phrase("setting"), phrase("piece"), phrase("MSE"), phrase("SSIM")], lines, words=2) if lines else None
 
 
 COSTS: Mapping[str, tuple[str, Show]] = {
-    "step_ms": ("ms per step", decibel),
-    "surrogate_share": ("of it in the penalty", percent),
-    "train_s": ("training, s", count),
-    "peak_mb": ("peak memory, MB", count),
-    "params_device": ("parameters, device", count),
-    "params_cloud": ("parameters, cloud", count),
-    "bytes": ("bytes on the wire", count),
+    "step_ms": (phrase("ms per step"), decibel),
+    "surrogate_share": (phrase("of it in the penalty"), percent),
+    "train_s": (phrase("training, s"), count),
+    "peak_mb": (phrase("peak memory, MB"), count),
+    "params_device": (phrase("parameters, device"), count),
+    "params_cloud": (phrase("parameters, cloud"), count),
+    "bytes": (phrase("bytes on the wire"), count),
 }
 
 
@@ -104,7 +121,11 @@ def cost_table(settings: Sequence[Setting]) -> Grid | None:
         ours, theirs = _cost(setting, "step_ms"), _cost(reference, "step_ms") if reference else math.nan
         overhead = f"{ours / theirs:.2f}" if is_number(ours) and is_number(theirs) and theirs > 0 else MISSING
         lines.append([setting.name, overhead, *(show(_cost(setting, name)) for name, (_, show) in shown.items())])
-    return Grid(["setting", "step, × undefended", *(title for title, _ in shown.values())], lines) if shown else None
+    return (
+        Grid([phrase("setting"), phrase("step, × undefended"), *(title for title, _ in shown.values())], lines)
+        if shown
+        else None
+    )
 
 
 def _cost(setting: Setting, name: str) -> float:

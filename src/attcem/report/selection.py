@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from attcem.language import phrase
 from attcem.runs.leak import per_attack, worst_per_image
 from attcem.types import Result
 
@@ -59,5 +60,9 @@ def choose(numbers: Iterable[int], labels: Mapping[int, str], judges: Sequence[R
 
 def _ends(order: list[int], each: int) -> dict[int, str]:
     middle = max(0, (len(order) - each) // 2)
-    parts = {"leaks least": order[-each:], "median": order[middle : middle + each], "leaks most": order[:each]}
+    parts = {
+        phrase("leaks least"): order[-each:],
+        phrase("median"): order[middle : middle + each],
+        phrase("leaks most"): order[:each],
+    }
     return {number: why for why, numbers in parts.items() for number in numbers}

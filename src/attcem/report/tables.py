@@ -4,13 +4,18 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from attcem.language import ENGLISH, Say, phrase
 from attcem.report.charts import Grid
 from attcem.runs.leak import best_attack
 from attcem.runs.numbers import MISSING, Show, count, decibel, gain, is_number, mean, percent, plus_minus, ratio, small
 from attcem.runs.settings import Place, Setting, places
 from attcem.types import OVER_FREE, Result, Scores
 
-BASELINES = {"mean_image": "mean image", "class_mean": "class mean", "nearest_public": "nearest public image"}
+BASELINES = {
+    "mean_image": phrase("mean image"),
+    "class_mean": phrase("class mean"),
+    "nearest_public": phrase("nearest public image"),
+}
 
 
 class Column(NamedTuple):
@@ -25,15 +30,33 @@ class Column(NamedTuple):
 
 
 COLUMNS = (
-    Column("accuracy", "↑ better", ratio, lambda run, scores: run.accuracy, of_scores=False),
-    Column("MSE", "↑ hides more", small, lambda run, scores: scores.mse),
-    Column("MSE ratio", "1: the mean image", ratio, lambda run, scores: run.over_free(scores, "mse"), derived=True),
-    Column("PSNR", "↓ hides more", decibel, lambda run, scores: scores.psnr),
-    Column("PSNR gain", "0: the mean image", gain, lambda run, scores: run.over_free(scores, "psnr"), derived=True),
-    Column("SSIM", "↓ hides more", ratio, lambda run, scores: scores.ssim),
-    Column("recon_acc", "↓ hides more", ratio, lambda run, scores: scores.recon_acc),
-    Column("reid_top1", "↓ hides more", ratio, lambda run, scores: scores.reid_top1),
-    Column("bytes", "on the wire", count, lambda run, scores: run.cost.get("bytes", math.nan), of_scores=False),
+    Column(phrase("accuracy"), phrase("↑ better"), ratio, lambda run, scores: run.accuracy, of_scores=False),
+    Column(phrase("MSE"), phrase("↑ hides more"), small, lambda run, scores: scores.mse),
+    Column(
+        phrase("MSE ratio"),
+        phrase("1: the mean image"),
+        ratio,
+        lambda run, scores: run.over_free(scores, "mse"),
+        derived=True,
+    ),
+    Column(phrase("PSNR"), phrase("↓ hides more"), decibel, lambda run, scores: scores.psnr),
+    Column(
+        phrase("PSNR gain"),
+        phrase("0: the mean image"),
+        gain,
+        lambda run, scores: run.over_free(scores, "psnr"),
+        derived=True,
+    ),
+    Column(phrase("SSIM"), phrase("↓ hides more"), ratio, lambda run, scores: scores.ssim),
+    Column(phrase("recon_acc"), phrase("↓ hides more"), ratio, lambda run, scores: scores.recon_acc),
+    Column(phrase("reid_top1"), phrase("↓ hides more"), ratio, lambda run, scores: scores.reid_top1),
+    Column(
+        phrase("bytes"),
+        phrase("on the wire"),
+        count,
+        lambda run, scores: run.cost.get("bytes", math.nan),
+        of_scores=False,
+    ),
 )
 LEAKS = {column.title: column for column in COLUMNS if column.of_scores}
 METRICS = {title.lower(): column.show for title, column in LEAKS.items() if not column.derived}
@@ -97,21 +120,21 @@ def attack_table(run: Result) -> Iterator[tuple[str, str, list[tuple[str, str]],
 NAMED = 3  # so many of a client's classes are named, the largest first
 
 
-def client_table(run: Result) -> Grid:
-    rows = [_client_row(client) for client in run.clients]
-    return Grid(list(rows[0]), [list(row.values()) for row in rows], words=2)
+def client_table(run: Result, say: Say = ENGLISH) -> Grid:
+    rows = [_client_row(client, say) for client in run.clients]
+    return Grid([say(title) for title in rows[0]], [list(row.values()) for row in rows], words=2)
 
 
-def _client_row(client: Mapping[str, Any]) -> dict[str, str]:
+def _client_row(client: Mapping[str, Any], say: Say) -> dict[str, str]:
     """Column → cell; scores, and what they are compared with, are on the client's own mix of classes."""
     worst, free, images = client["worst"], client["mean_image_mse"], client["images"] or math.nan
     mse = worst.get("mse")
     over_free = OVER_FREE["mse"](mse, free) if is_number(mse) and is_number(free) else None
     largest = sorted(client["classes"].items(), key=lambda item: -item[1])[:NAMED]
     return {
-        "client": f"client {client['client']}",
-        "mostly": ", ".join(f"{name} {percent(owned / images)}" for name, owned in largest) or MISSING,
-        "images": count(client["images"]),
+        phrase("client"): say("client {number}", number=client["client"]),
+        phrase("mostly"): ", ".join(f"{name} {percent(owned / images)}" for name, owned in largest) or MISSING,
+        phrase("images"): count(client["images"]),
         "accuracy": ratio(client["accuracy"]),
         "MSE": small(mse),
         "mean image": small(free),
@@ -120,5 +143,5 @@ def _client_row(client: Mapping[str, Any]) -> dict[str, str]:
         "SSIM": ratio(worst.get("ssim")),
         "recon_acc": ratio(worst.get("recon_acc")),
         "reid_top1": ratio(worst.get("reid_top1")),
-        "classes attacked": percent(client["covered"]),
+        phrase("classes attacked"): percent(client["covered"]),
     }

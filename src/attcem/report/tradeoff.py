@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from attcem.language import ENGLISH, Say, phrase
 from attcem.report.charts import Chart, Drawing, Grid, Trace, axis, colour, labelled_lines, points, words
 from attcem.report.tables import LEAKS, Column, mean_baseline
 from attcem.runs import Setting
@@ -10,7 +11,10 @@ from attcem.runs.numbers import MISSING, is_number, mean, mean_and_spread, share
 
 NAMED = 7  # up to so many settings are named beside their points; more would be a heap
 SHOWN = [LEAKS[name] for name in ("MSE", "MSE ratio", "SSIM")]
-MARKS = {"mean_image": "mean image: nothing left to see", "class_mean": "class mean: the label alone"}
+MARKS = {
+    "mean_image": phrase("mean image: nothing left to see"),
+    "class_mean": phrase("class mean: the label alone"),
+}
 WIDTH, HEIGHT = 500.0, 340.0  # pixels that a chart has for its points, about
 LETTER, LINE, AWAY = 6.6, 14.0, 9.0
 PLACES = ("middle right", "top center", "bottom center", "middle left", "top right", "bottom right", "top left")
@@ -19,26 +23,26 @@ Range = Sequence[float]  # of an axis: from, to
 Labels = Mapping[str, str | None]  # setting → where its name can stand
 
 
-def tradeoff(settings: Sequence[Setting]) -> Chart | None:
-    drawings = {leak.title: drawn for leak in SHOWN if (drawn := _drawing(leak, settings)).traces}
+def tradeoff(settings: Sequence[Setting], say: Say = ENGLISH) -> Chart | None:
+    drawings = {say(leak.title): drawn for leak in SHOWN if (drawn := _drawing(leak, settings, say)).traces}
     if not drawings:
         return None
-    note = (
+    note = say(
         "Up is useful. One point per setting, bars are ± one standard deviation over seeds, small dots the seeds. "
         "A square has no defence; dotted lines are what an attacker gets without the latent."
     )
-    return Chart("What the task keeps, what the cloud sees", note, drawings, _table(settings), 430)
+    return Chart(say("What the task keeps, what the cloud sees"), note, drawings, _table(settings, say), 430)
 
 
-def _drawing(leak: Column, settings: Sequence[Setting]) -> Drawing:
+def _drawing(leak: Column, settings: Sequence[Setting], say: Say) -> Drawing:
     families = list(dict.fromkeys(setting.family for setting in settings if not setting.undefended))
     at = {s.name: (mean(_leaks(leak, s)), s.accuracy) for s in settings}
     measured = [setting for setting in settings if all(map(is_number, at[setting.name]))]
     if not measured:
         return Drawing([])
     bare = [setting for setting in measured if setting.undefended]
-    marks = {text: mean_baseline(leak, name, settings) for name, text in MARKS.items()}
-    marks |= {UNDEFENDED: at[bare[0].name][0]} if bare else {}
+    marks = {say(text): mean_baseline(leak, name, settings) for name, text in MARKS.items()}
+    marks |= {say.again(UNDEFENDED): at[bare[0].name][0]} if bare else {}
     marks = {text: x for text, x in marks.items() if is_number(x)}
     x_range = _with_margin([0.0, *marks.values(), *(at[setting.name][0] for setting in measured)])
     y_range = _with_margin([run.accuracy for setting in measured for run in setting.runs])
@@ -47,11 +51,13 @@ def _drawing(leak: Column, settings: Sequence[Setting]) -> Drawing:
         named = [(*at[s.name], "" if s.undefended else s.name) for s in measured]
         free = free_places(named, x_range, y_range, marks)
         labels = {name: place for (_, _, name), place in zip(named, free, strict=True)}
-    traces = _family(leak, bare, None, labels)
+    traces = _family(leak, bare, None, labels, say)
     for place, family in enumerate(families):
-        traces += _family(leak, [setting for setting in measured if setting.family == family], place, labels)
-    title = f"worst-case {leak.title}   ({'left' if '↓' in leak.hint else 'right'}: hides more)"
-    axes = {"xaxis": axis(title, range=x_range), "yaxis": axis("accuracy", tickformat=".0%", range=y_range)}
+        traces += _family(leak, [setting for setting in measured if setting.family == family], place, labels, say)
+    hides_left = "↓" in leak.hint
+    side = say("left: hides more") if hides_left else say("right: hides more")
+    title = f"{say('worst-case {leak}', leak=say(leak.title))}   ({side})"
+    axes = {"xaxis": axis(title, range=x_range), "yaxis": axis(say("accuracy"), tickformat=".0%", range=y_range)}
     return Drawing(traces, axes | labelled_lines(marks) | {"hovermode": "closest"})
 
 
@@ -65,7 +71,7 @@ def _with_margin(values: Sequence[float]) -> list[float]:
     return [low - air if low > 0 else low, high + air]
 
 
-def _family(leak: Column, members: Sequence[Setting], place: int | None, labels: Labels) -> list[Trace]:
+def _family(leak: Column, members: Sequence[Setting], place: int | None, labels: Labels, say: Say) -> list[Trace]:
     """The settings of one family, joined from strong to weak where there are several, and the seeds they rest on."""
     if not members:
         return []
@@ -73,9 +79,14 @@ def _family(leak: Column, members: Sequence[Setting], place: int | None, labels:
     accuracies = [[run.accuracy for run in setting.runs] for setting in members]
     leaks = [_leaks(leak, setting) for setting in members]
     hover = [
-        f"<b>{words(setting.name)}</b><br>accuracy {mean_and_spread(kept, share)}"
-        f"<br>worst-case {leak.title} {mean_and_spread(lost, leak.show)}"
-        f"<br>{setting.seeds} seed{'s' * (setting.seeds > 1)}"
+        say(
+            "<b>{name}</b><br>accuracy {accuracy}<br>worst-case {leak} {lost}<br>{seeds:seed|seeds}",
+            name=words(say.again(setting.name)),
+            accuracy=mean_and_spread(kept, share),
+            leak=say(leak.title),
+            lost=mean_and_spread(lost, leak.show),
+            seeds=setting.seeds,
+        )
         for setting, kept, lost in zip(members, accuracies, leaks, strict=True)
     ]
     bars = {"type": "data", "color": colour(place), "thickness": 1.2}
@@ -84,7 +95,7 @@ def _family(leak: Column, members: Sequence[Setting], place: int | None, labels:
     small = {"symbol": "circle", "size": 4, "opacity": 0.45}
     dots = points("", x, y, place, hoverinfo="skip", showlegend=False, marker=small)
     means = points(
-        UNDEFENDED if place is None else members[0].family,
+        say.again(UNDEFENDED) if place is None else members[0].family,
         [mean(values) for values in leaks],
         [mean(values) for values in accuracies],
         place,
@@ -102,16 +113,16 @@ def _family(leak: Column, members: Sequence[Setting], place: int | None, labels:
     return [dots, means] if seeds else [means]
 
 
-def _table(settings: Sequence[Setting]) -> Grid:
+def _table(settings: Sequence[Setting], say: Say) -> Grid:
     lines = []
     for setting in settings:
         accuracy = mean_and_spread([run.accuracy for run in setting.runs], share)
         leaks = [mean_and_spread(_leaks(leak, setting), leak.show) for leak in SHOWN]
-        lines.append([setting.name, accuracy, *leaks, str(setting.seeds)])
+        lines.append([say.again(setting.name), accuracy, *leaks, str(setting.seeds)])
     for name, text in MARKS.items():
         free = [leak.show(mean_baseline(leak, name, settings)) for leak in SHOWN]
-        lines.append([text, MISSING, *free, MISSING])
-    return Grid(["setting", "accuracy", *(leak.title for leak in SHOWN), "seeds"], lines)
+        lines.append([say(text), MISSING, *free, MISSING])
+    return Grid([say("setting"), say("accuracy"), *(say(leak.title) for leak in SHOWN), say("seeds")], lines)
 
 
 def free_places(

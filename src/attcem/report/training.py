@@ -5,12 +5,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from attcem.language import ENGLISH, Say, phrase
 from attcem.report.charts import Chart, Drawing, Grid, Trace, axis, colour, coloured, curve
 from attcem.runs import Setting
 from attcem.runs.numbers import Show, count, is_number, ratio, scientific, small
 from attcem.types import Result
 
-ALL = "all runs"
+ALL = phrase("all runs")
 POINTS = 100  # a longer training is drawn at so many of its epochs, evenly, the last among them
 FEW = 12  # up to so many epochs each has its tick
 
@@ -27,21 +28,39 @@ class Measure:
 
 
 MEASURES = (
-    Measure("Task loss", "Cross-entropy; dashed on validation images.", ("loss", "val_loss")),
-    Measure("Accuracy", "Dashed on validation images.", ("accuracy", "val_accuracy"), ratio, {"tickformat": ".0%"}),
-    Measure("Penalty", "On the scale of its own defence: not comparable between defences.", ("penalty",)),
-    Measure("Intra-class MSE", "How far latents of a class lie from its centres.", ("intra_mse",), scientific),
+    Measure(phrase("Task loss"), phrase("Cross-entropy; dashed on validation images."), ("loss", "val_loss")),
     Measure(
-        "Gate means",
-        "1 lets a variance count, 0 leaves it out.",
+        phrase("Accuracy"),
+        phrase("Dashed on validation images."),
+        ("accuracy", "val_accuracy"),
+        ratio,
+        {"tickformat": ".0%"},
+    ),
+    Measure(
+        phrase("Penalty"), phrase("On the scale of its own defence: not comparable between defences."), ("penalty",)
+    ),
+    Measure(
+        phrase("Intra-class MSE"),
+        phrase("How far latents of a class lie from its centres."),
+        ("intra_mse",),
+        scientific,
+    ),
+    Measure(
+        phrase("Gate means"),
+        phrase("1 lets a variance count, 0 leaves it out."),
         ("dim_gate", "snr_gate", "class_gate"),
         ratio,
         {"range": [0, 1.03]},
     ),
-    Measure("Learning rate", "Of the first group of parameters.", ("lr",), scientific),
-    Measure("Effective weight", "λ times its schedule: how hard the penalty really pulls.", ("penalty_weight",)),
+    Measure(phrase("Learning rate"), phrase("Of the first group of parameters."), ("lr",), scientific),
+    Measure(
+        phrase("Effective weight"),
+        phrase("λ times its schedule: how hard the penalty really pulls."),
+        ("penalty_weight",),
+    ),
 )
-NAMES = {"val_loss": "validation", "val_accuracy": "validation", "loss": "train", "accuracy": "train"}
+NAMES = dict.fromkeys(("val_loss", "val_accuracy"), phrase("validation"))
+NAMES |= dict.fromkeys(("loss", "accuracy"), phrase("train"))
 
 
 class Training(NamedTuple):
@@ -52,20 +71,23 @@ class Training(NamedTuple):
     legend: list[tuple[str, str]]  # setting → its colour, where all runs are drawn together
 
 
-def training(settings: Sequence[Setting]) -> Training | None:
+def training(settings: Sequence[Setting], say: Say = ENGLISH) -> Training | None:
     several = len({setting.place for setting in settings if any(run.history for run in setting.runs)}) > 1
     runs: dict[str, tuple[Result, int | None]] = {}
     legend: dict[str, str] = {}
     for setting, place in coloured(settings):
         for run in setting.runs:
             if run.history:
-                runs[setting.label(run) + (f" ({' · '.join(setting.place)})" if several else "")] = run, place
-                legend[setting.name] = colour(place).lstrip("@")
-    charts = [chart for measure in MEASURES if (chart := _chart(measure, runs))]
-    return Training([ALL] * (len(runs) > 1) + list(runs), charts, list(legend.items())) if runs else None
+                runs[say.again(setting.label(run)) + (f" ({' · '.join(setting.place)})" if several else "")] = (
+                    run,
+                    place,
+                )
+                legend[say.again(setting.name)] = colour(place).lstrip("@")
+    charts = [chart for measure in MEASURES if (chart := _chart(measure, runs, say))]
+    return Training([say(ALL)] * (len(runs) > 1) + list(runs), charts, list(legend.items())) if runs else None
 
 
-def _chart(measure: Measure, runs: Mapping[str, tuple[Result, int | None]]) -> Chart | None:
+def _chart(measure: Measure, runs: Mapping[str, tuple[Result, int | None]], say: Say) -> Chart | None:
     alone: dict[str, Drawing] = {}
     together: list[Trace] = []
     lines: list[list[str]] = []
@@ -76,16 +98,18 @@ def _chart(measure: Measure, runs: Mapping[str, tuple[Result, int | None]]) -> C
         epochs, traces = [row["epoch"] for row in _rows(run)], []
         for own, (name, values) in enumerate(columns.items()):
             dashed = {"line": {"color": colour(own), "width": 2, "dash": "dash"}} if "val_" in name else {}
-            shown = NAMES.get(name) or _of_its_link(name, columns)
+            shown = say(NAMES[name]) if name in NAMES else _of_its_link(name, columns)
             traces.append(curve(shown, epochs, values, own, showlegend=len(columns) > 1, **dashed))
             last = next((value for value in reversed(values) if is_number(value)), None)
             lines.append([label, name, count(len(run.history)), measure.show(last)])
-        alone[label] = Drawing(traces, _layout(measure, [run]))
+        alone[label] = Drawing(traces, _layout(measure, [run], say))
         main = next((name for name in columns if "val_" in name), next(iter(columns)))
         together.append(curve(label, epochs, columns[main], place, mode="lines", showlegend=False))
-    everyone = {ALL: Drawing(together, _layout(measure, [run for run, _ in runs.values()]))} if len(runs) > 1 else {}
-    table = Grid(["run", "column", "epochs", "last"], lines, 2)
-    return Chart(measure.title, measure.note, everyone | alone, table, 230) if alone else None
+    everyone = (
+        {say(ALL): Drawing(together, _layout(measure, [run for run, _ in runs.values()], say))} if len(runs) > 1 else {}
+    )
+    table = Grid([say("run"), say("column"), say("epochs"), say("last")], lines, 2)
+    return Chart(say(measure.title), say(measure.note), everyone | alone, table, 230) if alone else None
 
 
 def _columns(measure: Measure, run: Result) -> dict[str, list[float | None]]:
@@ -108,11 +132,11 @@ def _of_its_link(name: str, columns: Iterable[str]) -> str:
     return f"{link} {figure.replace('_', ' ')}" if shared else figure.replace("_", " ")
 
 
-def _layout(measure: Measure, runs: Sequence[Result]) -> dict[str, Any]:
+def _layout(measure: Measure, runs: Sequence[Result], say: Say) -> dict[str, Any]:
     """Epochs below, and of a single run the epochs shaded in which its penalty was shut off."""
     few = {"dtick": 1} if max(len(run.history) for run in runs) <= FEW else {}
     shaded = shut_off(runs[0]) if len(runs) == 1 else []
-    return {"xaxis": axis("epoch", **few), "yaxis": measure.axis, "shapes": shaded}
+    return {"xaxis": axis(say("epoch"), **few), "yaxis": measure.axis, "shapes": shaded}
 
 
 def shut_off(run: Result) -> list[dict[str, Any]]:

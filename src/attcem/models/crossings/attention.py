@@ -140,6 +140,7 @@ class Tokens(Crossing):
 class Attention(Tokens):
     """Gated attention pooling: `tokens` heads of `width` numbers, in every region of a grid × grid, if there is one."""
 
+    equation = "t_h = Σ_p α_h(p) · ReLU( BN( W F_p ) ),   α_h = softmax_p( w_h · [ tanh(V F_p) ⊙ sigmoid(U F_p) ] )"
     grid: int = 1
     positions: bool = False
 
@@ -152,6 +153,7 @@ class Attention(Tokens):
 class Slot(Tokens):
     """Slot attention over the places of one picture: `tokens` slots of `width` numbers, after some `rounds`."""
 
+    equation = "s ← GRU( s, Σ_p r_p v_p ),   r = softmax_s( k_p · q_s / √d )"
     rounds: int = 2
 
     def narrow(self, features: Shape) -> nn.Module:

@@ -22,6 +22,7 @@ class Crossing(ABC):
 
     CLOUDS: ClassVar[tuple[str, ...]] = ("backbone", "head")
     called: ClassVar[str] = "crossing"  # what users call it in their settings
+    equation: ClassVar[str] = ""  # what it lets through, before the squashing s
     normalise: bool = True
     cloud: str = "head"
     condense: int | None = None

@@ -20,6 +20,7 @@ class Map(Crossing):
     The bottleneck of the first edition, and what every other form is measured against.
     """
 
+    equation = "ẑ = s( W ∗ F )"
     called: ClassVar[str] = "bottleneck"
     normalise: bool = False
     cloud: str = "backbone"

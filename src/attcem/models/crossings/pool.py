@@ -26,6 +26,7 @@ class Averages(Crossing):
 class Pool(Averages):
     """k×k averages of ReLU(BN(W F)): `channels` numbers for each of size × size parts of the picture."""
 
+    equation = "ẑ = s( mean_{k×k} ReLU( BN( W F ) ) )"
     size: int = 2
 
     def narrow(self, features: Shape) -> nn.Module:
@@ -43,6 +44,7 @@ class Pool(Averages):
 class Vector(Averages):
     """The average over the whole picture of ReLU(BN(W F)): `channels` numbers, no layout at all."""
 
+    equation = "ẑ = s( mean ReLU( BN( W F ) ) )"
     channels: int = 512
 
     def narrow(self, features: Shape) -> nn.Module:

@@ -1,5 +1,5 @@
 // The gallery sorts and filters, tables copy themselves, and a link to a run opens its configuration.
-const say = (text) => { document.getElementById("said").textContent = text; };
+const tell = (text) => { document.getElementById("said").textContent = text; };
 
 for (const gallery of document.querySelectorAll(".gallery")) {
   const body = gallery.querySelector("tbody"), rows = [...body.rows];
@@ -8,7 +8,7 @@ for (const gallery of document.querySelectorAll(".gallery")) {
   const filter = () => {
     for (const row of rows) row.hidden = label.value ? row.dataset.label !== label.value : !row.dataset.why;
     const shown = rows.filter((row) => !row.hidden).length;
-    count.textContent = `${shown} picture${shown === 1 ? "" : "s"}`;
+    count.textContent = (shown === 1 ? {{ say("1 picture") | tojson }} : {{ say("{{count}} pictures") | tojson }}).replace("{count}", shown);
   };
   label.addEventListener("change", filter);
   filter();
@@ -21,7 +21,7 @@ for (const gallery of document.querySelectorAll(".gallery")) {
       const leak = (row) => Number(row.cells[Number(button.dataset.sort) + 1].dataset.leak);
       rows.sort((one, other) => (rising ? 1 : -1) * (leak(one) - leak(other)));
       body.append(...rows);
-      say(`sorted by ${button.textContent}, ${rising ? "most" : "least"} leaking first`);
+      tell((rising ? {{ say("sorted by {{name}}, most leaking first") | tojson }} : {{ say("sorted by {{name}}, least leaking first") | tojson }}).replace("{name}", button.textContent));
     });
   }
 }
@@ -80,8 +80,8 @@ for (const button of document.querySelectorAll("[data-copy]")) {
   button.addEventListener("click", async () => {
     const table = button.closest(".table").querySelector("table");
     await copy(FORMATS[button.dataset.copy](read(table), table));
-    button.textContent = "Copied";
-    say(`table copied as ${name}`);
+    button.textContent = {{ say("Copied") | tojson }};
+    tell({{ say("table copied as {{name}}") | tojson }}.replace("{name}", name));
     setTimeout(() => { button.textContent = name; }, 1500);
   });
 }
