@@ -204,7 +204,7 @@ def test_stages_tell_what_the_bottleneck_and_the_release_hide(trained, few):
 def asked(encoder, guard, data):
     """Piece → MSE of a brief decoder on it, over that of the mean image."""
     devices = pieces(split_with(encoder, data.shape), Guard.of(guard), data.public)
-    found = guess_at(devices, Decoder(8, 1, cycle=12, doublings=0, batch=16), data, data.test, seed=0)
+    found = guess_at(devices, Decoder(8, 1, cycle=20, doublings=0, batch=16), data, data.test, seed=0)
     truth, mean = data.test.pixels(), data.public.mean()
     return {
         name: ((guess - truth).square().mean() / (mean - truth).square().mean()).item() for name, guess in found.items()
@@ -213,7 +213,7 @@ def asked(encoder, guard, data):
 
 def test_pieces_tell_of_pixels_what_they_hold_and_nothing_of_a_constant(few):
     told = asked(Pixels(), TopK(0.3), few)
-    assert told["positions"] < 0.65 and told["positions"] < told["values"] < 0.98, told
+    assert told["positions"] < 0.65 and told["positions"] < told["values"] < 0.97
     assert all(ratio > 0.98 for ratio in asked(Nothing(), Dropout(0.5), few).values())
     assert asked(Pixels(), Noise(0.1), few) == {}
 

@@ -40,7 +40,7 @@ class FlatGrid(Grid):
             self.parts.append(Attend(x, channels, self.size))
         if side:
             self.parts.append(Raster(side, fold, self.size))
-        self.channels = sum(part(x[:1]).shape[1] for part in self.parts)
+        self.channels = sum(part(x[:1]).shape[1] for part in self.parts.to(x.device))
 
     def forward(self, released: Released) -> Float[Tensor, "b c h w"]:
         x = self.standardise(released)
