@@ -97,7 +97,7 @@ OPTIONS: dict[str, list[Option]] = {
         option("--seeds", type=int, nargs="+", default=[0], help="a run of each place for each of them (default: 0)"),
         option("--suite", default="glance", help="who attacks validation images (default: glance, one decoder)"),
         option("--lose", type=share, default=0.02, help="accuracy that may be lost against the best (default: 0.02)"),
-        option("--compute", type=share, default=1.0, help="share of multiplications on the device (default: 1, all)"),
+        option("--compute", type=rate, default=float("inf"), help="most multiplications, as a share (default: any)"),
         option("--jobs", type=positive, help="runs at a time (default: one per core)"),
         option("--out", help="folder for the runs and the picture (default: runs/cut-…)"),
         device(),

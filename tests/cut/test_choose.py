@@ -1,5 +1,6 @@
 """The recommendation and how sure it is, on tables whose answer is known."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -49,8 +50,8 @@ def candidate(cut: int, mse: float, multiplications: float, seeds: int = 1) -> C
 
 
 def test_the_device_must_be_able_to_compute_it():
-    candidates = [candidate(1, 0.02, 10), candidate(2, 0.08, 90)]
-    assert recommend(candidates, lose=0.02, compute=1)[0].place.cut == 2
+    candidates = [candidate(1, 0.02, 10), candidate(2, 0.08, 101)]
+    assert recommend(candidates, lose=0.02, compute=math.inf)[0].place.cut == 2
     best, shares = recommend(candidates, lose=0.02, compute=0.5)
     assert best.place.cut == 1 and list(shares.values()) == [1]
     lines = table(candidates, best, shares)
