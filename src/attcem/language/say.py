@@ -41,6 +41,8 @@ class Say:
 
     def again(self, text: str) -> str:
         """A sentence that was written down in English long ago; as it stands where no template fits it."""
+        if text in self.said:
+            return self.said[text]
         for pattern, translation in self._patterns:
             if found := pattern.fullmatch(text):
                 return translation.format(**{name: self.again(value) for name, value in found.groupdict().items()})

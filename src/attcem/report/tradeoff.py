@@ -1,6 +1,7 @@
 """The picture of all runs at once: what the task keeps against what leaks, every setting with its spread over seeds."""
 
 from collections.abc import Mapping, Sequence
+from unicodedata import east_asian_width
 
 from attcem.language import ENGLISH, Say, phrase
 from attcem.report.charts import Chart, Drawing, Grid, Trace, axis, colour, labelled_lines, points, words
@@ -141,14 +142,19 @@ def free_places(
     at = [on_page(x, y) for x, y, _ in points]
     taken: list[Box] = [(x - 7, y - 7, x + 7, y + 7) for x, y in at]
     lines = {label: on_page(x, 0.0)[0] for label, x in line_labels.items()}
-    taken += [(line - LINE - 2, 0.0, line, LETTER * len(label)) for label, line in lines.items()]
+    taken += [(line - LINE - 2, 0.0, line, LETTER * letters(label)) for label, line in lines.items()]
     found: list[str | None] = []
     for (x, y), (_, _, name) in zip(at, points, strict=True):
-        boxes = {place: _box(place, x, y, LETTER * len(name)) for place in PLACES}
+        boxes = {place: _box(place, x, y, LETTER * letters(name)) for place in PLACES}
         free = next((place for place, box in boxes.items() if _is_free(box, taken)), None)
         found.append(free)
         taken += [boxes[free]] if free else []
     return found
+
+
+def letters(text: str) -> int:
+    """How many letters wide a text is: a Chinese one is as wide as two."""
+    return sum(1 + (east_asian_width(letter) in "WF") for letter in text)
 
 
 def _box(place: str, x: float, y: float, long: float) -> Box:
