@@ -15,6 +15,8 @@ from attcem.explain.look import look
 from attcem.figures.style import styled
 from attcem.models import Split
 from attcem.threat import build_view
+from attcem.types import People
+from tests.attacks.asking import coarse
 
 LATENTS = [(24,), (6, 8), (4, 7, 7)]
 """A vector, tokens, a map."""
@@ -47,5 +49,6 @@ def test_the_bound_trains_is_explained_and_promises(network, small, assign):
 def test_every_probe_answers(network, small, name):
     view, truth = build_view(network, Noise(0.2), small, images=20)
     probe = PROBES[name]
-    answers = probe(replace(view, gallery=small.test), seed=0)
+    people = People.of(small.private, small.classes, coarse)
+    answers = probe(replace(view, gallery=small.test, people=people), seed=0)
     assert len(answers) == len(truth)

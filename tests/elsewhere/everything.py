@@ -26,7 +26,8 @@ from attcem.models import Split, split
 from attcem.threat import build_view
 from attcem.train import fit, fit_clients, honesty
 from attcem.train.honesty import surrogate_only
-from attcem.types import Images, View, Workbook
+from attcem.types import Images, People, View, Workbook
+from tests.attacks.asking import coarse
 from tests.attacks.conftest import at_most
 from tests.conftest import shrink
 from tests.elsewhere.stand_in import ELSEWHERE, NAME, elsewhere
@@ -99,7 +100,7 @@ def test_every_probe_works_where_the_latents_lie(name, few, monkeypatch):
     monkeypatch.setattr(regression, "ROWS", 64)
     view, truth = view_of(few)
     probe = at_most(PROBES[name], **FEW)
-    answers = probe(replace(view, gallery=truth))
+    answers = probe(replace(view, gallery=truth, people=People.of(few.private, few.classes, coarse)))
     assert all(len(scores) == len(truth) for scores in probe.score(answers, truth, truth, few.public).values())
 
 

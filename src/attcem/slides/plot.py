@@ -100,7 +100,7 @@ def scale(low: float, high: float) -> tuple[float, float, float]:
     """From, to and step of an axis, in steps that read well: about five of them.
 
     >>> scale(0.605, 0.732), scale(0, 5), scale(0.5, 0.5)
-    ((0.6, 0.75, 0.05), (0.0, 5.0, 1.0), (0.45, 0.55, 0.05))
+    ((0.6, 0.75, 0.025), (0.0, 5.0, 1.0), (0.44, 0.56, 0.02))
     """
     if high <= low:
         air = abs(low) / 10 or 1.0
