@@ -48,6 +48,11 @@ class Say:
                 return translation.format(**{name: self.again(value) for name, value in found.groupdict().items()})
         return text
 
+    @property
+    def between(self) -> str:
+        """What stands between two sentences."""
+        return "" if self.code == "zh" else " "
+
     def sentences(self, text: str) -> list[str]:
         """A text that was written down, sentence by sentence; a dot inside a number ends none."""
         return [self.again(f"{part.strip()}.") for part in text.rstrip(".").split(". ") if part.strip()]

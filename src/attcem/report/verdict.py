@@ -77,7 +77,7 @@ def verdicts(settings: Sequence[Setting], say: Say = ENGLISH) -> list[Verdict]:
         bare = [setting for setting in members if setting.undefended]
         judged = [judge(setting, most_alike(setting, bare), say) for setting in members if not setting.undefended]
         judged.sort(key=lambda each: (each.kind in last, 0.0 if each.kind in last else each.setting.recovered))
-        found.append(Verdict(place, " ".join(opening(each, say) for each in bare) or say(NO_REFERENCE), judged))
+        found.append(Verdict(place, say.between.join(opening(each, say) for each in bare) or say(NO_REFERENCE), judged))
     return found
 
 
