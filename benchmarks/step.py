@@ -91,9 +91,10 @@ def two_passes(model: Split, guard: Guard, x: Tensor, y: Tensor, weight: Callabl
     link.penalty(Batch(x, y, z)).backward(retain_graph=True)
     aside = {parameter: parameter.grad for parameter in model.encoder.parameters()}
     model.encoder.zero_grad(set_to_none=True)
+    z.retain_grad()
     logits = model.decoder(guard.release(z))
     loss = F.cross_entropy(logits, y)
     loss.backward()
     for parameter, gradient in aside.items():
         parameter.grad.add_(gradient, alpha=weight(link))
-    return StepReport(loss.detach(), (logits.detach().argmax(1) == y).sum(), Batch(x, y, z.detach()))
+    return StepReport(loss.detach(), (logits.detach().argmax(1) == y).sum(), Batch(x, y, z.detach()), z.grad)
