@@ -7,9 +7,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import torch
-from torch.utils.flop_counter import FlopCounterMode
 
 from attcem.defences import Guard, Noise
+from attcem.metrics.cost import multiplications
 from attcem.models import split
 from attcem.ship.graphs import open_session, write_graph
 from attcem.ship.halves import DeviceHalf
@@ -33,10 +33,8 @@ def device(crossing: dict, width: float) -> torch.nn.Module:
     return split("vgg11_bn", shape=(3, 32, 32), classes=10, cut=4, width=width, crossing=crossing).encoder.eval()
 
 
-def multiplications(crossing: dict, width: float) -> int:
-    with FlopCounterMode(display=False) as counter, torch.no_grad():
-        device(crossing, width)(torch.rand(1, 3, 32, 32))
-    return counter.get_total_flops()
+def compute(crossing: dict, width: float) -> float:
+    return multiplications(device(crossing, width), torch.rand(1, 3, 32, 32))
 
 
 @torch.no_grad()
@@ -74,7 +72,7 @@ def figures() -> Iterator[Figure]:
             yield Figure(
                 f"device latency as shipped at width {width:g}, {name} / map", found, goals.get("latency"), False
             )
-            more = multiplications(crossing, width) / multiplications(MAP, width)
+            more = compute(crossing, width) / compute(MAP, width)
             yield Figure(f"device compute at width {width:g}, {name} / map", more, GOALS["compute"], at_least=False)
 
 

@@ -56,7 +56,8 @@ def test_a_run_leaves_everything_the_design_promises(finished):
     for scores in (*result["attacks"].values(), result["worst"], *result["baselines"].values()):
         for metric in ("mse", "psnr", "ssim", "recon_acc", "reid_top1"):
             assert set(scores[metric]) == {"mean", "p05", "p95", "n"} and scores[metric]["n"] == 40
-    assert {"train_s", "step_ms", "surrogate_share", "peak_mb", "params_device", "bytes"} <= set(result["cost"])
+    sizes = {"params_device", "multiplications_device", "values", "bytes"}
+    assert {"train_s", "step_ms", "surrogate_share", "peak_mb"} | sizes <= set(result["cost"])
     assert result["config"]["data"]["draw"]["sizes"]["test"] == 60
 
 

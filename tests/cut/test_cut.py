@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 import torch
 import yaml
-from torch import nn
 
 from attcem.cli import main
 from attcem.configfile import parse_experiment
-from attcem.cut.measure import FILE, Measured, multiplications, scatter
+from attcem.cut.measure import FILE, Measured, scatter
 from attcem.cut.places import places_of
 from attcem.models import CROSSINGS
 from attcem.sweep.perform import perform
@@ -94,11 +93,6 @@ def test_every_cut_meets_every_form_and_what_does_not_fit_is_named(base):
 def test_a_mistake_is_found_before_any_run(base, options, named, capsys):
     assert main(["cut", str(base), *options, "--out", str(base.parent / "out")]) == 2
     assert named in capsys.readouterr().err and not (base.parent / "out").exists()
-
-
-def test_multiplications_are_those_of_the_closed_form():
-    network = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 36, 5))
-    assert multiplications(network, torch.zeros(1, 3, 6, 6)) == 36 * 8 * 27 + 8 * 36 * 5
 
 
 def test_scatter_is_that_of_a_loop():

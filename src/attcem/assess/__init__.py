@@ -104,7 +104,7 @@ def audit(
         baselines={name: judge.summary(name) for name in BASELINES},
         per_class=per_class,
         flags=flags + telling + record.release_flags(guard, some),
-        cost=training.cost | record.costs(model, view.targets),
+        cost=training.cost | record.costs(model, data.public, view.targets),
         history=training.history,
         versions=record.versions(),
         commit=record.current_commit(),

@@ -20,9 +20,10 @@ from attcem.config import AuditConfig
 from attcem.data import Data
 from attcem.defences import Defence, Guard, Stage, describe
 from attcem.metrics.bounds import bounds
+from attcem.metrics.cost import multiplications
 from attcem.models import Split
 from attcem.threat import the_device
-from attcem.train import gradient_flags, honesty_flags
+from attcem.train import gradient_flags, honesty_flags, in_evaluation
 from attcem.types import Images, Latent, Record, Scores
 
 SHOWN = 10  # so many pictures are kept of every attack
@@ -117,9 +118,13 @@ def parameters(model: Split) -> dict[str, int]:
     return {side: sum(parameter.numel() for parameter in half.parameters()) for side, half in halves.items()}
 
 
-def costs(model: Split, targets: Tensor) -> dict[str, float]:
+def costs(model: Split, images: Images, targets: Tensor) -> dict[str, float]:
+    where = next(model.parameters())
+    with in_evaluation(model):
+        computed = multiplications(model.encoder, images[:1].pixels().to(where.device, where.dtype))
     sizes: dict[str, float] = {f"params_{side}": count for side, count in parameters(model).items()}
-    return sizes | {"bytes": targets[0].numel() * targets.element_size()}
+    sent = {"values": targets[0].numel(), "bytes": targets[0].numel() * targets.element_size()}
+    return sizes | sent | {"multiplications_device": computed}
 
 
 def shown(truth: Images, mse: Float[Tensor, " n"]) -> list[int]:

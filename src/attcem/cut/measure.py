@@ -10,8 +10,7 @@ from typing import Any
 
 import torch
 from jaxtyping import Float, Int64
-from torch import Tensor, nn
-from torch.utils.flop_counter import FlopCounterMode
+from torch import Tensor
 
 from attcem.assess.record import before_noise
 from attcem.config import Experiment
@@ -20,6 +19,7 @@ from attcem.defences import Guard
 from attcem.experiment import load_run, validate
 from attcem.files import write_atomically
 from attcem.maths.moments import segment_count, segment_sum
+from attcem.metrics.cost import multiplications
 from attcem.metrics.rate_bounds import rate_bounds
 from attcem.models import Split
 from attcem.parts import make_model
@@ -69,8 +69,8 @@ def measure(experiment: Experiment, folder: Path, *, resume: bool, jobs: int) ->
     """Called as `attcem.experiment.run` is, but for validation images: a place may be chosen by what it writes."""
     result = validate(experiment, folder)
     model, guard, data = load_run(folder, experiment=experiment)
-    seen, picture = data.validation, data.validation[:1].pixels()
-    plain = make_model(replace(experiment, model=replace(experiment.model, bottleneck=None, crossing=None)), data)
+    seen = data.validation
+    uncrossed = replace(experiment, model=replace(experiment.model, bottleneck=None, crossing=None))
     latents = clean_latents(model, guard, seen)
     inside, total = scatter(latents.flatten(1), seen.y, data.classes)
     noisy = guard.sigma > 0
@@ -80,9 +80,9 @@ def measure(experiment: Experiment, folder: Path, *, resume: bool, jobs: int) ->
         mse=[float(value) for value in result.per_image["worst/mse"]],
         ssim=float(result.worst.ssim),
         mean_image_mse=float(result.baselines["mean_image"].mse),
-        multiplications=multiplications(model.encoder.cpu().float(), picture),
-        whole=multiplications(plain, picture),
-        values=math.prod(model.latent_shape),
+        multiplications=result.cost["multiplications_device"],
+        whole=multiplications(make_model(uncrossed, data).eval(), data.validation[:1].pixels()),
+        values=int(result.cost["values"]),
         bytes=int(result.cost["bytes"]),
         radius=math.sqrt(inside),
         inside=inside / total if total else 0.0,
@@ -113,11 +113,3 @@ def scatter(z: Float[Tensor, "n d"], labels: Int64[Tensor, " n"], classes: int) 
     """Mean square distance per value, to the mean of the own class and to the mean of all."""
     means = segment_sum(z, labels, classes) / segment_count(labels, classes).clamp_min(1)[:, None]
     return (z - means[labels]).square().mean().item(), (z - z.mean(0)).square().mean().item()
-
-
-@torch.no_grad()
-def multiplications(network: nn.Module, x: Tensor) -> float:
-    """Of convolutions and matrix products, for these pictures; what is counted is half of the usual FLOPs."""
-    with FlopCounterMode(display=False) as counter:
-        network.eval()(x)
-    return counter.get_total_flops() / 2

@@ -106,6 +106,7 @@ COSTS: Mapping[str, tuple[str, Show]] = {
     "surrogate_share": (phrase("of it in the penalty"), percent),
     "train_s": (phrase("training, s"), count),
     "peak_mb": (phrase("peak memory, MB"), count),
+    "multiplications_device": (phrase("multiplications, device"), count),
     "params_device": (phrase("parameters, device"), count),
     "params_cloud": (phrase("parameters, cloud"), count),
     "bytes": (phrase("bytes on the wire"), count),

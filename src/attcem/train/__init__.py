@@ -1,6 +1,6 @@
 """Training the split network under a defence."""
 
-from attcem.train.agreement import check_arguments, check_guard, check_network
+from attcem.train.agreement import check_arguments, check_guard, check_network, in_evaluation
 from attcem.train.averaging import restore_guards
 from attcem.train.checkpoint import State, best_of, read_state, read_tensors, refuse_other_draw
 from attcem.train.distributed import is_first, leave_team, team_size
@@ -26,6 +26,7 @@ __all__ = [
     "fit_clients",
     "gradient_flags",
     "honesty_flags",
+    "in_evaluation",
     "is_first",
     "leave_team",
     "read_state",
