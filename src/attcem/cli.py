@@ -26,6 +26,7 @@ COMMANDS = {
     "figures": commands.figures,
     "slides": commands.slides,
     "compare": commands.compare,
+    "table": commands.table,
     "check": commands.check,
     "send": commands.send,
     "serve": commands.serve,

@@ -149,6 +149,10 @@ OPTIONS: dict[str, list[Option]] = {
         option("--against", metavar="NAME", help="the reference defence (default: noise, or the first)"),
         option("--format", choices=["text", "markdown", "latex", "csv", "json"], default="text", help="default: text"),
     ],
+    "table": [
+        RUNS,
+        option("--format", choices=["text", "markdown", "latex", "csv"], default="text", help="default: text"),
+    ],
     "check": [
         option(
             "runs", nargs="+", help="run folders, folders of them, or artifacts; seeds of one setting count together"

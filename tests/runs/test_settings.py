@@ -47,6 +47,8 @@ def test_what_crosses_is_named_like_a_link_and_compared_with_a_map():
     assert len({s.family for s in settings}) == 3 and [s.undefended for s in settings] == [True, False, False]
     assert find_twins([pool, noise, bare]) == [bare, bare, None]
     assert find_twins([make_result(model=model, defence={"noise": {"sigma": 0.1}}), bare]) == [None, None]
+    condensed = make_result(model=model | {"crossing": {"map": {"channels": 8, "condense": 64}}})
+    assert settings_of([condensed])[0].family == "map crossing" and find_twins([condensed, bare]) == [bare, None]
     coarser = make_result(model=model | {"crossing": {"map": {"channels": 4}}}, defence={"noise": {"sigma": 0.1}})
     for run in (pool, noise, bare, coarser):
         run.per_image["worst/mse"] = np.full(4, 0.01)

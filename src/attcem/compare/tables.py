@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from attcem import escaping
+from attcem import escaping, written
 from attcem.compare.comparable import question
 from attcem.compare.matched import Comparison, compare
 from attcem.compare.rows import Row
-from attcem.escaping import in_latex, in_markdown, in_terminal
 from attcem.language import ENGLISH, Say, phrase
 from attcem.metrics import METRICS
 from attcem.runs.config import grouped
@@ -109,25 +108,15 @@ def _grid(comparison: Comparison) -> list[list[str]]:
 
 
 def as_text(comparison: Comparison) -> str:
-    grid = [list(map(in_terminal, line)) for line in _grid(comparison)]
-    widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
-    table = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in grid]
-    return "\n".join([*map(in_terminal, opening(comparison)), "", *table])
+    return written.as_text(opening(comparison), _grid(comparison))
 
 
 def as_markdown(comparison: Comparison) -> str:
-    heading, *lines = [f"| {' | '.join(map(in_markdown, line))} |" for line in _grid(comparison)]
-    table = [heading, "|" + "---|" * len(_grid(comparison)[0]), *lines]
-    return "\n\n".join([*map(in_markdown, opening(comparison)), "\n".join(table)])
+    return written.as_markdown(opening(comparison), _grid(comparison))
 
 
 def as_latex(comparison: Comparison) -> str:
-    """A table for a paper, with booktabs; flags, and how to read it, stand above as comments."""
-    heading, *lines = [" & ".join(map(in_latex, line)) + r" \\" for line in _grid(comparison)]
-    comments = [f"% {' '.join(line.split())}" for line in opening(comparison)]
-    columns = "l" + "r" * (len(_grid(comparison)[0]) - 2) + "l"
-    table = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", heading, r"\midrule", *lines, r"\bottomrule"]
-    return "\n".join([*comments, r"% \usepackage{booktabs}", *table, r"\end{tabular}"])
+    return written.as_latex(opening(comparison), _grid(comparison))
 
 
 def as_csv(comparison: Comparison) -> str:

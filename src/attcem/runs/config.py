@@ -13,10 +13,14 @@ T = TypeVar("T")
 MACHINE = {"data.root", "train.device", "train.tensorboard"}  # settings that say where a run happens, not what it finds
 
 
+PLAIN = {"channels", "stride", "kernel"}  # options of a map that only reduces channels
+
+
 def crossing(run: Result) -> dict[str, dict[str, Any]]:
-    """What crosses the cut, read like a link of the defence: it hides, too. A map keeps the layout and is none."""
+    """What crosses the cut, read like a link of the defence: it hides, too. A plain map is the usual bottleneck."""
     written = (run.config.get("model") or {}).get("crossing") or {}
-    return {f"{form} crossing": chosen or {} for form, chosen in written.items() if form != "map"}
+    forms = {form: chosen or {} for form, chosen in written.items()}
+    return {f"{form} crossing": chosen for form, chosen in forms.items() if form != "map" or set(chosen) - PLAIN}
 
 
 def links(run: Result) -> dict[str, dict[str, Any]]:
