@@ -12,7 +12,7 @@ import numpy as np
 
 Run = Callable[[np.ndarray], np.ndarray]
 
-NEAR = 1.05  # a batch is worth its wait if a picture takes less time than this, in units of the best batch's
+NEAR = 1.02  # a batch is worth its wait if a picture takes less time than this, in units of the best batch's
 LONG = 0.1  # seconds after which no larger batch is tried at the start
 AT_ONCE = 0.002  # seconds of work that are done between two events; longer work moves to a thread
 
