@@ -5,8 +5,9 @@
 
 The architecture is far from the suite's: batch norm and ReLU, transposed convolutions up to the picture's size with
 convolutions at every size, no closed-form start, AdamW, one cycle. Tokens look at each other in a small transformer
-first; tokens, vectors and maps of few cells are then laid out by two dense layers. It must lower the worst case (for
-each picture the best of all attacks) by less than 5 %.
+first; tokens, vectors and maps of few cells are then laid out by two dense layers. For each picture the best of all
+attacks counts: with this decoder among them, no measure may come nearer to the pictures by more than 5 %. How often a
+class is recognised is compared with the suite's best single attack, for the best of many is right by chance.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain, count, islice
 from pathlib import Path
@@ -23,16 +25,19 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attcem.assess import observe
+from attcem.assess.judge import Judge, evaluator_for
 from attcem.attacks import SUITES
 from attcem.attacks.decoder import Decoder
 from attcem.attacks.pairs import Pairs, hold_out
+from attcem.attacks.suite import Suite
 from attcem.experiment import load_run, read_experiment
-from attcem.metrics import METRICS
 from attcem.progress import bar
 from attcem.types import Result, View
 from benchmarks.harness import Figure
 
 GOAL = 0.05
+MEASURES = {"mse": False, "aligned_mse": False, "ssim": True, "feature_distance": False}
+"""Measure → whether a higher value is nearer to the picture."""
 SIDE = 4
 """Of the map on which a latent without places is laid out."""
 
@@ -128,12 +133,18 @@ def inverted(network: Unseen, released: Tensor) -> Tensor:
     return torch.cat([network(part) for part in released.split(256)]).clamp(0, 1)
 
 
-def twice_as_long(suite: str) -> tuple[int, int]:
+def suite_of(result: Result) -> Suite:
+    found = next((known for known in SUITES.values() if known.version == result.suite), None)
+    if found is None:
+        raise ValueError(
+            f"the run was audited with {result.suite}, which is no suite of today: `attcem audit RUN` again"
+        )
+    return found
+
+
+def twice_as_long(suite: Suite) -> tuple[int, int]:
     """Twice the steps that the suite's longest decoder may take, and its batch."""
-    attacks = next((known.attacks for known in SUITES.values() if known.version == suite), None)
-    if attacks is None:
-        raise ValueError(f"the run was audited with {suite}, which is no suite of today: `attcem audit RUN` again")
-    decoders = [attack for attack in attacks.values() if isinstance(attack, Decoder)]
+    decoders = [attack for attack in suite.attacks.values() if isinstance(attack, Decoder)]
     longest = max(decoders, key=with_its_start)
     return 2 * with_its_start(longest), longest.batch
 
@@ -143,21 +154,34 @@ def with_its_start(decoder: Decoder) -> int:
     return decoder.most_steps + (0 if decoder.start is None else with_its_start(decoder.start))
 
 
-def lowered(folder: Path, steps: int | None) -> Figure:
-    """By what share the worst case falls when the unseen decoder joins the suite."""
+def nearer(found: Tensor, worst: Tensor, higher_is_nearer: bool) -> float:
+    """By what share the mean worst case comes nearer to the pictures when one more guess of each joins it."""
+    joined = torch.maximum(found, worst) if higher_is_nearer else torch.minimum(found, worst)
+    return abs(float(joined.mean() / worst.mean()) - 1)
+
+
+def compared(folder: Path, steps: int | None) -> Iterator[Figure]:
+    """What the unseen decoder adds to the worst case of a run, by every measure."""
     result, experiment = Result.load(folder), read_experiment(folder)
     model, guard, data = load_run(folder)
     seed, images = experiment.audit.seed, len(result.per_image["worst/mse"])
     _, view, truth = observe(model, guard, data, replace(experiment.audit, images=images))
-    most, batch = twice_as_long(result.suite)
+    suite = suite_of(result)
+    most, batch = twice_as_long(suite)
     network, own = trained(view, steps or most, batch, seed + 1)
-    found = METRICS["mse"](inverted(network, view.targets), truth.pixels())
-    worst = torch.from_numpy(result.per_image["worst/mse"])
-    joined = torch.minimum(found, worst)
-    share = 1 - float(joined.mean() / worst.mean())
-    print(f"{folder.name}: unseen decoder alone {found.mean():.5f} (own validation {own:.5f})")
-    print(f"{folder.name}: worst case without it {worst.mean():.5f}, with it {joined.mean():.5f} ({-share:.1%})")
-    return Figure(f"{folder.name}: worst case lowered by", share, GOAL, at_least=False)
+    judge = Judge(truth, evaluator_for(data, suite.seen, False, view.targets.device))
+    judge.score("unseen", inverted(network, view.targets))
+    found = judge.scores["unseen"]
+    print(f"{folder.name}: own validation {own:.5f}")
+    for measure, higher_is_nearer in MEASURES.items():
+        worst = torch.from_numpy(result.per_image[f"worst/{measure}"])
+        share = nearer(found[measure], worst, higher_is_nearer)
+        print(f"{folder.name}: {measure} {found[measure].mean():.5f} alone, worst case {worst.mean():.5f} before")
+        yield Figure(f"{folder.name}: {measure} nearer by", share, GOAL, at_least=False)
+    best = max(scores.recon_acc for name, scores in result.attacks.items() if name not in result.repeated)
+    alone = found["recon_acc"].mean().item()
+    print(f"{folder.name}: recon_acc {alone:.3f} alone, {best:.3f} by the best attack of the suite")
+    yield Figure(f"{folder.name}: recon_acc above the best attack's", alone - best, GOAL, at_least=False)
 
 
 if __name__ == "__main__":
@@ -165,6 +189,6 @@ if __name__ == "__main__":
     parser.add_argument("runs", nargs="+", type=Path)
     parser.add_argument("--steps", type=int, help="default: twice what the suite's longest decoder may take")
     arguments = parser.parse_args()
-    figures = [lowered(folder, arguments.steps) for folder in arguments.runs]
+    figures = [figure for folder in arguments.runs for figure in compared(folder, arguments.steps)]
     print(*figures, sep="\n")
     sys.exit(not all(figure.holds for figure in figures))
