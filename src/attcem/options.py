@@ -65,6 +65,7 @@ OPTIONS: dict[str, list[Option]] = {
     "sweep": [
         option("file", help="a grid in YAML, or one of `attcem list sweeps`; --key value sets any setting"),
         option("--seeds", type=int, nargs="+", help="a run for each of them (default: the file's)"),
+        option("--quick", action="store_true", help="the file's short form: its shortcuts, and its first seed alone"),
         option("--engine", choices=["local", "ray"], default="local", help="default: local"),
         option("--address", help="a Ray cluster (default: this machine)"),
         option("--jobs", type=positive, help="runs at a time (default: one per core)"),

@@ -76,6 +76,26 @@ def test_the_command_line_wins_over_the_base_but_not_over_what_is_varied(tmp_pat
     assert [run.experiment.defence[0]["noise"]["sigma"] for run in runs] == [0.1, 0.2]
 
 
+def test_the_quick_form_has_its_own_settings_and_one_seed(tmp_path):
+    sweep = {
+        "seeds": [3, 4],
+        "quick": {"train.epochs": 1, "audit": {"suite": "smoke"}},
+        "runs": [{}, {"train.lr": 0.1}],
+    }
+    whole, quick = read(tmp_path, sweep), read(tmp_path, sweep, quick=True)
+    assert len(whole) == 4 and not {run.name for run in whole} & {run.name for run in quick}
+    shortened = [(run.experiment.seed, run.experiment.train.epochs, run.experiment.audit.suite) for run in quick]
+    assert shortened == [(3, 1, "smoke")] * 2 and [run.experiment.train.lr for run in quick][1] == 0.1
+    assert [run.experiment.seed for run in read(tmp_path, sweep, quick=True, seeds=[7, 8])] == [7, 8] * 2
+    assert read(tmp_path, sweep, quick=True, overrides=["--train.epochs", "2"])[0].experiment.train.epochs == 2
+
+
+@pytest.mark.parametrize("quick", ["", "quick: {}", "quick: 3"])
+def test_a_sweep_without_a_quick_form_says_so(quick, tmp_path):
+    with pytest.raises(UsageError, match=r"sweep\.yaml has no quick form: give it one, as in quick: \{"):
+        read(tmp_path, f"base: fashion_none\n{quick}", quick=True)
+
+
 @pytest.mark.parametrize(
     ("text", "named"),
     [

@@ -60,11 +60,11 @@ def sweep(options: Namespace) -> None:
     if options.address and options.engine != "ray":
         raise UsageError("--address is for --engine ray")
     path = find_file(options.file, sweep_paths())
-    runs = read_sweep(path, preset_paths(), seeds=options.seeds, overrides=options.settings, device=options.device)
+    runs = read_sweep(path, preset_paths(), overrides=options.settings, **chosen(options, "seeds", "device", "quick"))
     if options.dry_run:
         tell(*(f"{run.name}   {run.label}" for run in runs))
         return
-    out = Path(options.out or Path("runs") / path.stem).absolute()
+    out = Path(options.out or Path("runs") / (path.stem + "-quick" * options.quick)).absolute()
     do_sweep(runs, out, **chosen(options, "engine", "jobs", "address", "resume"))
 
 

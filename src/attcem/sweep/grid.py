@@ -13,7 +13,7 @@ from attcem.links import flattened
 from attcem.naming import nearest
 from attcem.parts import make_guard
 
-KEYS = ("base", "runs", "grid", "seeds")
+KEYS = ("base", "runs", "grid", "seeds", "quick")
 
 
 class Run(NamedTuple):
@@ -31,14 +31,20 @@ def read_sweep(
     seeds: Sequence[int] | None = None,
     overrides: Sequence[str] = (),
     device: str | None = None,
+    quick: bool = False,
 ) -> list[Run]:
-    """The runs that a file describes, in order, on `device` if given; `overrides` are `--key value` for the base."""
+    """The runs that a file describes, in order, on `device` if given; `overrides` are `--key value` for the base.
+
+    In its `quick` form the file's own shortcuts apply to all of them, and the first seed alone.
+    """
     sweep = read_yaml(path)
     for key in sweep:
         if key not in KEYS:
             raise UsageError(f"{path}: unknown key '{key}': {nearest(str(key), KEYS)}")
-    base = [*base_arguments(sweep.get("base"), path, presets), *overrides]
-    seeds = checked_seeds(sweep.get("seeds") if seeds is None else seeds, path)
+    shortcuts = quick_arguments(sweep.get("quick"), path) if quick else []
+    base = [*base_arguments(sweep.get("base"), path, presets), *shortcuts, *overrides]
+    given = checked_seeds(sweep.get("seeds"), path)
+    seeds = (given[:1] if quick else given) if seeds is None else checked_seeds(seeds, path)
     runs: dict[str, Run] = {}
     every = list(combinations(sweep, path))
     for settings, label in zip(every, labels(every), strict=True):
@@ -69,6 +75,13 @@ def base_arguments(base: Any, path: Path, presets: Mapping[str, Path]) -> list[s
                 return [str(known)]
         raise UsageError(f"{path}: base {base!r} is no file and no preset: {nearest(base, presets)}")
     raise UsageError(f"{path}: base cannot be {base!r}: name a preset or a file, or give settings")
+
+
+def quick_arguments(quick: Any, path: Path) -> list[str]:
+    """The settings that make every run short."""
+    if not isinstance(quick, Mapping) or not quick:
+        raise UsageError(f"{path} has no quick form: give it one, as in quick: {{train.epochs: 2, audit.suite: demo}}")
+    return as_arguments(flattened(quick))
 
 
 def checked_seeds(seeds: Any, path: Path) -> list[int]:
