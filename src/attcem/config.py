@@ -93,7 +93,7 @@ class TrainConfig:
         recipe: modern (one cycle, few epochs) or original (SGD with three drops, as published).
         lr: Learning rate; the recipe's own if not given.
         weight_decay: Weight decay; the recipe's own if not given.
-        w_lr: Weigh penalties by 0.001/lr while lr is large (maths §3); the recipe's own if not given.
+        w_lr: Weigh penalties by 0.001/lr while lr is large; the recipe's own if not given.
         ramp: Epochs over which a penalty rises to its full weight after its warm-up.
         label_smoothing: Share of the target that is spread evenly over all classes; accuracy and losses of validation
             and audit stay those of the labels.

@@ -181,7 +181,9 @@ OPTIONS: dict[str, list[Option]] = {
         option("--cloud", required=True, metavar="URL", help="where the other half is; a key is read from ATTCEM_KEY"),
         option("--resize", action="store_true", help="cut out the middle and scale it to what the network takes"),
         option(
-            "--per-picture", type=positive, help="sends of a picture (default: as many as the audit attacked, or 16)"
+            "--per-picture",
+            type=positive,
+            help="sends of a picture (default: what the audit attacked, at most 16)",
         ),
         option("--per-lookalike", type=positive, help="of a picture and its near-duplicates (default: the same)"),
         option("--total", type=positive, help="sends of all pictures (default: 100,000)"),

@@ -1,4 +1,4 @@
-"""The surrogates' equations (maths §1, §2) as loops over classes, samples, tokens, slots and dimensions."""
+"""The surrogates' equations (docs/surrogates.md) as loops over classes, samples, tokens, slots and dimensions."""
 
 import math
 

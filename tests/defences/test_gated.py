@@ -48,7 +48,7 @@ def test_the_scale_of_the_loss_is_a_factor():
 
 
 def test_training_it_alone_makes_the_penalty_fall_while_the_latents_stay_as_they_are():
-    """The flaw that the bound does not have (maths §1)."""
+    """The flaw that the bound does not have."""
     batch = example(n=30, latent=(6,))
     defence = ready(Gated(form="gates"), (6,), unlike_start=0.0)
     before = defence.penalty(batch).item()

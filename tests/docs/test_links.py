@@ -1,5 +1,7 @@
 """Links inside the repository lead to files and headings that are there."""
 
+import re
+
 import pytest
 
 from tests.docs import links
@@ -9,6 +11,17 @@ from tests.docs.pages import ROOT, pages, read
 @pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page):
     assert links.broken(page) == []
+
+
+def test_what_the_code_cites_is_there():
+    cited = re.compile(r"docs/([\w/-]+\.md)(?:#([\w-]+))?")
+    sources = sorted((ROOT / "src").rglob("*.py"))
+    found = [(path, *match) for path in sources for match in cited.findall(path.read_text())]
+    assert any(anchor for _, _, anchor in found)
+    for path, name, anchor in found:
+        page = ROOT / "docs" / name
+        assert page.is_file() and (not anchor or anchor in read(page).anchors), (path, name, anchor)
+    assert not [path for path in sources if re.search(r"maths §|\(§", path.read_text())], "a section by number"
 
 
 def test_anchors_are_those_of_github(tmp_path):

@@ -1,4 +1,4 @@
-"""Who belongs to which slot of its class, and moments of slots that outlive a batch: for the rate bound (§2.4)."""
+"""Who belongs to which slot of its class, and moments of slots that outlive a batch: for the rate bound."""
 
 import torch
 from jaxtyping import Float, Int64

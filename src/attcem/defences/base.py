@@ -28,7 +28,7 @@ HOOKS = ("setup", "attach", "release", "penalty", "observe", "review")
 
 
 class Stage(IntEnum):
-    """Where in the release chain a defence acts (maths §4): a guard always releases in this order.
+    """Where in the release chain a defence acts: a guard always releases in this order.
 
     What a TRANSFORM does comes before any noise: the noise is then on the transformed latent, not on the encoder's.
     """

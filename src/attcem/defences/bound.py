@@ -52,10 +52,11 @@ RATES: Mapping[str, Callable[..., Slots]] = {"diag": diagonal, "channel": channe
 class Bound(Attentive):
     """Penalises an upper bound on the information I(x;z) in what is released, which attention can only tighten.
 
-    L = ( H(π) − E H(r) + Σ_k π_k · ½ log det(I + Σ_k/σ_n²) ) / D: the rate bound of maths §1 over the slots of every
-    class, in nats per latent dimension; Σ_k is the covariance of the clean, un-normalised latents under r. Attention
-    decides r and nothing else, and the bound holds for every r. With positions as tokens, what is said of one position
-    counts once for each of them. A class with one sample is left out, unless there is a memory to keep it in.
+    L = ( H(π) − E H(r) + Σ_k π_k · ½ log det(I + Σ_k/σ_n²) ) / D: the rate bound (docs/theory.md#the-rate-bound) over
+    the slots of every class, in nats per latent dimension; Σ_k is the covariance of the clean, un-normalised latents
+    under r. Attention decides r and nothing else, and the bound holds for every r. With positions as tokens, what is
+    said of one position counts once for each of them. A class with one sample is left out, unless there is a memory to
+    keep it in.
 
     Args:
         lam: weight of the penalty's gradient in the encoder.

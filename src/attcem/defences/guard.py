@@ -14,7 +14,7 @@ from attcem.types import Batch, Latent, Released
 
 
 class Guard(nn.Module):
-    """Holds defences and releases through them, in the order of maths §4; the trainer asks each for its penalty.
+    """Holds defences and releases through them, in the order of their stages; the trainer asks each for its penalty.
 
     A defence may be a link of several guards, which then share its state; it has a name in each of them.
     """

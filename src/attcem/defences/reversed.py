@@ -21,7 +21,7 @@ def log_error(guess: Float[Tensor, "b c h w"], x: Float[Tensor, "b c h w"]) -> F
 
 
 class Reversed(Defence):
-    """Trains the encoder to raise the error of a decoder that learns to invert what is released (maths §2.7).
+    """Trains the encoder to raise the error of a decoder that learns to invert what is released.
 
     ℓ = log mean (D(z) − x)²; the adversary D takes an Adam step down ∂ℓ/∂D, the encoder gets −λ ∂ℓ/∂ẑ of the same
     backward pass. D sees z standardised by running moments: an encoder gains nothing by scaling. How D fares says

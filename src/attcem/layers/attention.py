@@ -36,7 +36,7 @@ class GatedScores(nn.Module):
 
 
 class GatedAttentionPooling(nn.Module):
-    """α = softmax( w·[ tanh(Vx) ⊙ sigmoid(Ux) ] ), pooled = Σ α x (Ilse, Tomczak, Welling 2018; maths §2.2)."""
+    """α = softmax( w·[ tanh(Vx) ⊙ sigmoid(Ux) ] ), pooled = Σ α x (Ilse, Tomczak, Welling 2018)."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class GatedAttentionPooling(nn.Module):
 
 
 class SlotAttention(nn.Module):
-    """Rounds of: inputs choose among slots, each slot becomes the mean of what chose it (Locatello 2020; maths §2.3).
+    """Rounds of: inputs choose among slots, each slot becomes the mean of what chose it (Locatello 2020).
 
     q = W_q LN(slots)/√d;  logits = k·q / d^¼;  r = softmax over slots;  update = mean of v under r + eps;
     slots ← GRU(update, slots);  slots ← slots + MLP(LN(slots)).  k and v come from LN(x).
@@ -118,7 +118,7 @@ class SlotAttention(nn.Module):
 
 
 class GatedCrossAttention(nn.Module):
-    """y = x + tanh(α_x)·Attn(LN x, LN context);  y + tanh(α_f)·FFN(LN y) (Alayrac 2022; maths §2.3).
+    """y = x + tanh(α_x)·Attn(LN x, LN context);  y + tanh(α_f)·FFN(LN y) (Alayrac 2022).
 
     Attn = softmax(q·k / √(d/heads)) v in every head; nothing where no context counts.
     Both α start at 0.1: nearly the identity, with a gradient to every weight from the first step.

@@ -1,4 +1,4 @@
-"""When does a variance count as leaking: thresholds θ, hinges and gates (maths §2, §2.2)."""
+"""When does a variance count as leaking: thresholds θ, hinges and gates (docs/surrogates.md)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""K-means inside every class at once (maths §2.1); loops only over clusters and rounds."""
+"""K-means inside every class at once (docs/surrogates.md#gmm); loops only over clusters and rounds."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Sums, softmaxes, weighted means and variances of every class and slot at once (maths §1, §2)."""
+"""Sums, softmaxes, weighted means and variances of every class and slot at once."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The rate bound: how many nats of x can leave the device, at most (maths §1).
+"""The rate bound: how many nats of x can leave the device, at most (docs/theory.md#the-rate-bound).
 
     I(x;z) ≤ [ H(π) − E_x H(r(x)) ] + Σ_k π_k · ½ log det( I + Σ_k / σ_n² )
 

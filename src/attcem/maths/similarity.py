@@ -1,4 +1,4 @@
-"""Structural similarity of two images in [0,1]: differentiable, and fast enough to train on (maths §5)."""
+"""Structural similarity of two images in [0,1]: differentiable, and fast enough to train on."""
 
 import torch
 from jaxtyping import Float

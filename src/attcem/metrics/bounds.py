@@ -22,7 +22,7 @@ ESTIMATE = "images taken for Gaussian in clusters: an attack that knows them bet
 
 
 def mse_floor(rate_nats: float, entropy_nats: float, d: int) -> float:
-    """MSE ≥ exp(2 (h(x) − I(x;z)) / d) / (2πe), for any attack (maths §1)."""
+    """MSE ≥ exp(2 (h(x) − I(x;z)) / d) / (2πe), for any attack (docs/theory.md#from-information-to-error)."""
     return math.exp(2 * (entropy_nats - rate_nats) / d) / (2 * math.pi * math.e)
 
 

@@ -1,4 +1,4 @@
-"""Likeness of two images in [0,1], one value per image (maths §5), and what remains of it after alignment."""
+"""Likeness of two images in [0,1], one value per image, and what remains of it after alignment."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

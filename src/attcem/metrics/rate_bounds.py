@@ -1,8 +1,9 @@
 """How many nats of an image the released latent carries at most, judged on images that nothing was fitted to.
 
 With z = ẑ + ε, ε ~ N(0, σ²I), and any density q of z: I(x;z) = E KL(p(z|x) ‖ p(z)) ≤ E KL(p(z|x) ‖ q), because what is
-left out is KL(p(z) ‖ q) ≥ 0. A Gaussian mixture q makes this the rate bound of maths §1, with cross-entropies where
-the bound has entropies: so a poor fit, on however few samples, loosens the bound and cannot break it.
+left out is KL(p(z) ‖ q) ≥ 0. A Gaussian mixture q makes this the rate bound (docs/theory.md#the-rate-bound), with
+cross-entropies where the bound has entropies: so a poor fit, on however few samples, loosens the bound and cannot
+break it.
 """
 
 from __future__ import annotations

@@ -61,4 +61,4 @@ def flags(story: Story) -> list[Page]:
     notes = say(
         "A flag is a reason to doubt a number, and usually names the cure. None of them was left out of the tables."
     )
-    return [Page(say("What to doubt"), said, (Text(Box(*BODY), tuple(text), 20),), notes)]
+    return [Page(say("Flags"), said, (Text(Box(*BODY), tuple(text), 20),), notes)]

@@ -1,4 +1,4 @@
-"""How task and penalty reach the weights: one backward pass through the encoder (maths §3)."""
+"""How task and penalty reach the weights: one backward pass through the encoder."""
 
 import time
 from collections.abc import Callable, Sequence

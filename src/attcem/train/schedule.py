@@ -49,7 +49,7 @@ class Recipe:
         return self.lr * self.factor(progress)
 
     def penalty_weight(self, rate: float, fine_tuning: bool) -> float:
-        """w_lr of maths §3: 1 if lr < 4.1e-4 or fine-tuning, else 0.001 / lr."""
+        """w_lr (docs/notation.md): 1 if lr < 4.1e-4 or fine-tuning, else 0.001 / lr."""
         if not self.w_lr or fine_tuning or rate < 4.1e-4:
             return 1.0
         return 0.001 / rate

@@ -16,7 +16,7 @@ NARROWER = 4  # hidden numbers of a place's scores are so many times fewer than 
 
 
 class AttentionPooling(nn.Module):
-    """t_h = Σ_p α_h(p) · ReLU(BN(W F_p)), α_h = softmax_p( w_h·[ tanh(V LN F_p) ⊙ sigmoid(U LN F_p) ] ) (maths §2.6).
+    """t_h = Σ_p α_h(p) · ReLU(BN(W F_p)), α_h = softmax_p( w_h·[ tanh(V LN F_p) ⊙ sigmoid(U LN F_p) ] ).
 
     The softmax runs over the whole map, or over each region of a grid; positions may enter scores, never values.
     """
@@ -67,7 +67,7 @@ class AttentionPooling(nn.Module):
 
 
 class SlotPooling(nn.Module):
-    """Slots that compete for the places of one picture (maths §2.3), over ReLU(BN(W F))."""
+    """Slots that compete for the places of one picture, over ReLU(BN(W F))."""
 
     def __init__(self, features: Shape, tokens: int, width: int, rounds: int) -> None:
         super().__init__()
