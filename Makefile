@@ -3,6 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 ROUNDS ?= 10
+unexport PYTHONDONTWRITEBYTECODE  # where it is set, every process compiles every module again
 
 .PHONY: demo page ship test lint claims bench load hostile results docs clean
 .DELETE_ON_ERROR:
@@ -24,7 +25,7 @@ runs/page/artifact/page: | .venv/installed-ship
 ship: .venv/installed-bench   ## the demo's network exported, audited, served, and asked by four kinds of clients
 	$(BIN)/python -m benchmarks.shipping
 
-test: lint                    ## ruff, mypy and the whole suite
+test: lint                    ## ruff, mypy and every test that takes seconds at most
 	$(BIN)/pytest
 
 lint: .venv/installed-dev
@@ -32,7 +33,7 @@ lint: .venv/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-claims: .venv/installed-dev   ## what every defence claims, then each property with new draws, ROUNDS times
+claims: .venv/installed-dev   ## the tests that take longer, among them what every defence claims; then each property with new draws, ROUNDS times
 	@echo "about 12 minutes on two cores with AVX-512, 20 without"
 	$(BIN)/pytest -m slow
 	for round in $$(seq $(ROUNDS)); do $(BIN)/pytest -m hypothesis --hypothesis-profile search || exit 1; done
@@ -51,7 +52,7 @@ results: .venv/installed-dev  ## writes tables and figures of the pages anew fro
 	$(BIN)/python -m tests.docs.printed
 
 docs: .venv/installed-dev     ## runs every block of README and docs, checks links, builds site/
-	$(BIN)/pytest tests/test_docs.py tests/docs
+	$(BIN)/pytest -m "slow or not slow" tests/test_docs.py tests/docs
 	$(BIN)/python -m tests.docs.links
 	$(BIN)/sphinx-build -q -W --keep-going -d site/.read docs site
 

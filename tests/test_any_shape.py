@@ -1,7 +1,6 @@
 """A latent may be a vector, tokens or a map: training, bounds, probes and explanations take all three."""
 
 import math
-from dataclasses import replace
 
 import pytest
 import torch
@@ -9,14 +8,10 @@ from torch import nn
 
 from attcem import Noise, create_defence, fit
 from attcem.assess.record import promises
-from attcem.attacks import PROBES
 from attcem.explain import draw
 from attcem.explain.look import look
 from attcem.figures.style import styled
 from attcem.models import Split
-from attcem.threat import build_view
-from attcem.types import People
-from tests.attacks.asking import coarse
 
 LATENTS = [(24,), (6, 8), (4, 7, 7)]
 """A vector, tokens, a map."""
@@ -43,12 +38,3 @@ def test_the_bound_trains_is_explained_and_promises(network, small, assign):
     assert [sight.link for sight in scene.sights] == (["bound"] if assign == "slot" else [])
     with styled():
         assert len(draw(scene, tsne=False)) == (3 if assign == "slot" else 1)
-
-
-@pytest.mark.parametrize("name", PROBES)
-def test_every_probe_answers(network, small, name):
-    view, truth = build_view(network, Noise(0.2), small, images=20)
-    probe = PROBES[name]
-    people = People.of(small.private, small.classes, coarse)
-    answers = probe(replace(view, gallery=small.test, people=people), seed=0)
-    assert len(answers) == len(truth)

@@ -26,7 +26,7 @@ MODULES = [name for _, name, _ in pkgutil.walk_packages(attcem.__path__, "attcem
 @pytest.fixture
 def quickly(monkeypatch, fashion, tmp_path):
     """Everything as written, on a slice of the data and with the shortest suite, in a folder of its own."""
-    shorten(monkeypatch, shrink(fashion, private=256), BRIEF)
+    shorten(monkeypatch, shrink(fashion, private=128), BRIEF)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "results").symlink_to(ROOT / "results")
     return tmp_path

@@ -5,9 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 HERE = Path(__file__).parent / "elsewhere"
 
 
+@pytest.mark.slow
 def test_elsewhere(fashion, shared):
     """Its folder lies in ours, as that of a process of pytest does, so that it finds our cache."""
     options = ["-n", "0", "-p", "no:cacheprovider", "--basetemp", str(shared / "elsewhere")]

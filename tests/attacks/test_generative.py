@@ -83,6 +83,7 @@ def test_the_same_seed_gives_the_same_guess_and_the_victims_weights_keep_no_grad
     assert all(p.grad is None for p in network.parameters())
 
 
+@pytest.mark.slow
 def test_the_search_improves_on_a_poor_decoders_guess(network, small):
     view, truth = build_view(network, Undefended(), small, images=8, threat="white_box")
     attack = replace(BRIEF, start=TINY.start)

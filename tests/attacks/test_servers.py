@@ -72,6 +72,7 @@ def test_an_identity_encoder_hides_nothing(name, few):
     assert found_by(server, model, few)[1] < 1e-3
 
 
+@pytest.mark.slow
 def test_a_hijacked_encoder_gives_the_pictures_away(few):
     """Its clients train on what it sends, and it reads what they then release."""
     server, model = SERVERS["hijack"](few.public, practice=200, **BRIEF), victim()

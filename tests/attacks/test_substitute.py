@@ -29,6 +29,7 @@ def test_a_constant_encoder_leaves_the_mean_image(guard, pictures):
     assert torch.equal(BRIEF(view).images, BASELINES["mean_image"](view, truth.y))
 
 
+@pytest.mark.slow
 def test_an_encoder_that_was_never_queried_is_inverted(pictures):
     """A picture four times smaller, and a cloud that tells clothes from it: what serves the cloud must be that."""
     victim = split_with(Coarse())
@@ -145,6 +146,7 @@ class Random(nn.Module):
         return F.conv2d(x - 0.3, self.weight, stride=4)
 
 
+@pytest.mark.slow
 def test_an_inverter_distrusts_a_substitute_that_is_not_the_device_and_gains_by_it(pictures):
     view, truth = view_of(Random(), replace(pictures, public=pictures.public[:500]), threat="black_box", images=100)
     observed, attack = Observed.of(view), replace(BRIEF, trial=Decoder(16, 1, cycle=60, doublings=0, batch=16))

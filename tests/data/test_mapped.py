@@ -129,6 +129,7 @@ def test_a_disk_that_is_too_small_is_told_before_anything_is_written():
         blank((1 << 30, 1 << 20))
 
 
+@pytest.mark.slow
 def test_more_pictures_than_memory_are_read_trained_on_and_evaluated(tmp_path):
     kept = {"ATTCEM_DATA": str(tmp_path), "OMP_NUM_THREADS": "1"}
     freed = {"MALLOC_MMAP_THRESHOLD_": "1000000", "MALLOC_ARENA_MAX": "1"}  # what is given back counts no longer

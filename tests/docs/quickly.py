@@ -46,5 +46,5 @@ def shrink(data: Data, **sizes: int) -> Data:
 if __name__ == "__main__":
     from attcem.cli import main
 
-    shorten(pytest.MonkeyPatch(), shrink(attcem.data.load_data("fashion")), BRIEF)
+    shorten(pytest.MonkeyPatch(), shrink(attcem.data.load_data("fashion"), private=256), BRIEF)
     sys.exit(main(sys.argv[1:]))

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.docs.pages import ROOT
 
 LOADED = re.compile(
@@ -14,6 +16,7 @@ LOADED = re.compile(
 IMPORTED = re.compile(r"""(@import\s+|url\()["']?(https?:)?//""")
 
 
+@pytest.mark.slow
 def test_the_site_is_whole_and_stands_alone(tmp_path):
     """One test, so that one process builds it once."""
     command = ["-m", "sphinx", "-q", "-W", "--keep-going", "-d", tmp_path / "read", ROOT / "docs", tmp_path / "site"]

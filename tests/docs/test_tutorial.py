@@ -83,6 +83,7 @@ def newcomer(server, tmp_path) -> dict[str, str]:
     return shell
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not (shutil.which("git") and shutil.which("make")), reason="the tutorial begins with git and make")
 def test_the_tutorial_runs_from_clone_to_comparison(newcomer, tmp_path):
     script = "\n".join(["set -eux", *code(PAGE, "sh")])

@@ -99,7 +99,13 @@ def only_validation(monkeypatch, sealed):
     monkeypatch.setattr(attcem.experiment, "load", lambda experiment: sealed)
 
 
-@pytest.mark.parametrize("name", CHAINS)
+DRAWN_AS_OTHERS = ["noise", "slot", "gated", "bound by gates"]
+"""What they draw, another chain draws, too."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in DRAWN_AS_OTHERS)) for name in CHAINS]
+)
 def test_every_defence_gets_pictures_with_words(name, runs):
     folder = runs(name)
     found = explain(folder)

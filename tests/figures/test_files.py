@@ -40,6 +40,7 @@ def test_a_pdf_embeds_truetype_fonts_fits_a_page_and_holds_no_date(drawn):
 LATER = "import sys, attcem.cli, attcem.figures; assert 'matplotlib' not in sys.modules; sys.exit(attcem.cli.main())"
 
 
+@pytest.mark.slow
 def test_another_process_writes_the_same_bytes_and_imports_matplotlib_only_to_draw(drawn):
     line = ["figures", str(drawn / "runs"), "--out", str(drawn / "again")]
     where = os.environ | {"PYTHONHASHSEED": "7", "SOURCE_DATE_EPOCH": "1", "TZ": "Asia/Tokyo"}

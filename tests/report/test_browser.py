@@ -81,6 +81,7 @@ def test_charts_are_drawn_with_points_and_error_bars(visit):
     assert page.evaluate("window.broken") is None and overflow(page) <= 0
 
 
+@pytest.mark.slow
 def test_another_measure_is_drawn_when_asked_for(visit):
     page = visit()
     draw_all(page)
@@ -91,6 +92,7 @@ def test_another_measure_is_drawn_when_asked_for(visit):
     page.locator(".trade .plot .xtitle", has_text="SSIM").wait_for()
 
 
+@pytest.mark.slow
 def test_training_of_one_run_shows_its_own_charts(visit):
     page = visit()
     draw_all(page)
@@ -107,6 +109,7 @@ def rows(page):
     return page.locator(".gallery tbody tr:visible")
 
 
+@pytest.mark.slow
 def test_the_gallery_sorts_by_leak_and_picks_a_class(visit):
     page = visit()
     assert rows(page).count() == 9 and page.locator(".gallery .count").inner_text() == "9 pictures"
@@ -139,6 +142,7 @@ def copied(visit):
     return press
 
 
+@pytest.mark.slow
 def test_a_table_is_copied_as_csv(copied):
     text, lines = copied("CSV")
     heading, *body = csv.reader(io.StringIO(text))
@@ -154,6 +158,7 @@ def test_a_table_is_copied_as_markdown(copied):
     assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table}) == 1
 
 
+@pytest.mark.slow
 def test_a_table_is_copied_as_latex(copied):
     text, lines = copied("LaTeX")
     columns = re.match(r"\\begin\{tabular\}\{([lr]+)\}", text)[1]
@@ -183,6 +188,7 @@ def test_a_hostile_cell_stays_one_cell_in_every_format(visit):
     assert "\\& 50\\%\\_$<$/script$>$" in found["latex"]
 
 
+@pytest.mark.slow
 def test_a_copied_cell_is_no_formula_no_link_and_no_distance(visit):
     page = visit()
     for cell in ("=1+1", "+cmd()", "-1+cmd|' /C calc'!A0", "@SUM(1)", "\t=1"):
@@ -194,6 +200,7 @@ def test_a_copied_cell_is_no_formula_no_link_and_no_distance(visit):
     assert found["latex"].splitlines()[2] == r"{[}a](javascript:b) \textbar{}*c* & next \\"
 
 
+@pytest.mark.slow
 def test_a_number_leads_to_its_configuration(visit):
     page = visit()
     page.locator("#numbers tbody tr").nth(3).locator("th a").click()
@@ -203,6 +210,7 @@ def test_a_number_leads_to_its_configuration(visit):
     assert opened.get_attribute("id") == page.evaluate("location.hash").lstrip("#")
 
 
+@pytest.mark.slow
 def test_the_first_key_skips_to_the_verdict(visit):
     page = visit()
     page.keyboard.press("Tab")
@@ -212,6 +220,7 @@ def test_the_first_key_skips_to_the_verdict(visit):
     assert page.evaluate("document.activeElement.id") == "main"
 
 
+@pytest.mark.slow
 def test_every_chart_has_words_and_a_table_for_those_who_cannot_see_it(visit):
     page = visit()
     for figure in page.locator("figure.chart").all():
@@ -222,6 +231,7 @@ def test_every_chart_has_words_and_a_table_for_those_who_cannot_see_it(visit):
     assert levels[0] == 1 and levels.count(1) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 768])
 def test_nothing_overflows_on_any_screen(visit, width):
     page = visit(width)
@@ -229,6 +239,7 @@ def test_nothing_overflows_on_any_screen(visit, width):
     assert overflow(page) <= 0
 
 
+@pytest.mark.slow
 def test_dark_charts_are_drawn_in_the_dark_theme(visit):
     page = visit(color_scheme="dark")
     draw_all(page)
@@ -240,6 +251,7 @@ def test_dark_charts_are_drawn_in_the_dark_theme(visit):
     expect(page.locator(".trade .xtick text").first).to_have_css("fill", "rgb(91, 94, 101)", timeout=PATIENCE)
 
 
+@pytest.mark.slow
 def test_it_prints_with_its_charts_as_wide_as_the_paper(visit):
     page = visit(color_scheme="dark")
     draw_all(page)
@@ -257,6 +269,7 @@ def test_it_prints_with_its_charts_as_wide_as_the_paper(visit):
     assert page.pdf(format="A4").startswith(b"%PDF")
 
 
+@pytest.mark.slow
 def test_without_scripts_the_words_and_the_tables_remain(browser, address):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()

@@ -1,5 +1,7 @@
 """The live page as a reader meets it, while runs go on."""
 
+import pytest
+
 from .chromium import NEEDS_CHROMIUM, PATIENCE, draw_all
 from .made import rich_result
 from .test_live import serving, started
@@ -7,6 +9,7 @@ from .test_live import serving, started
 pytestmark = NEEDS_CHROMIUM
 
 
+@pytest.mark.slow
 def test_a_live_page_shows_what_is_new_keeps_what_was_opened_and_says_when_it_ends(browser, tmp_path):
     context = browser.new_context()
     context.set_default_timeout(PATIENCE)

@@ -24,7 +24,9 @@ def nibbles(tmp_path_factory):
     return audited_artifact(tmp_path_factory.mktemp("ship") / "nibbles", Noise(0.3), Wire(bits=4))
 
 
-@pytest.mark.parametrize("wire", ["audited", "nibbles", "floats"])
+@pytest.mark.parametrize(
+    "wire", ["nibbles", *(pytest.param(wire, marks=pytest.mark.slow) for wire in ("audited", "floats"))]
+)
 def test_a_device_gets_the_logits_of_what_it_sent(wire, request, tmp_path, monkeypatch):
     folder, drawn = request.getfixturevalue(wire), []
 

@@ -31,7 +31,8 @@ def noise_from(first, count):
     """Box and Muller's normal numbers from the states after the given ones."""
     uniform = states(first, count).astype(np.float64) / MODULUS
     radius, angle = np.sqrt(-2 * np.log(uniform[:, ::2])), 2 * np.pi * uniform[:, 1::2]
-    return np.stack([radius * np.cos(angle), radius * np.sin(angle)], 2).reshape(len(first), -1)[:, :count]
+    pairs = np.stack([radius * np.cos(angle), radius * np.sin(angle)], 2)
+    return pairs.reshape(len(first), 2 * pairs.shape[1])[:, :count]
 
 
 class NaiveDevice:

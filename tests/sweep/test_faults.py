@@ -20,14 +20,16 @@ from attcem.sweep.perform import LOG
 from tests.sweep.conftest import SEEDS
 from tests.sweep.made import content, events, is_alive, kill, processes, start, wait_until
 
-VICTIMS = ["worker", "worker", "driver", "worker", "worker", "driver", "worker", "worker", "driver", "worker"]
+FEW = ["worker", "driver", "worker"]
+MANY = ["worker", "worker", "driver", "worker", "worker", "driver", "worker", "worker", "driver", "worker"]
 
 
-def test_ten_kills_change_nothing(forked, tiny, undisturbed, tmp_path):
+@pytest.mark.parametrize("kills", [FEW, pytest.param(MANY, marks=pytest.mark.slow)], ids=["few", "many"])
+def test_kills_change_nothing(kills, forked, tiny, undisturbed, tmp_path):
     """Of workers and drivers, each after a seeded number of further epochs, attacks or results; then completed."""
     rng = random.Random(0)
-    victims = list(VICTIMS)
-    for number in range(len(VICTIMS)):  # should a sweep end before its last kill, another takes the remaining ones
+    victims = list(kills)
+    for number in range(len(kills)):  # should a sweep end before its last kill, another takes the remaining ones
         out = tmp_path / str(number)
         while victims and not disturb(tiny, out, victims, rng):
             pass

@@ -28,6 +28,7 @@ def two_nodes(monkeypatch) -> Iterator[str]:
         cluster.shutdown()
 
 
+@pytest.mark.slow
 def test_two_nodes_give_the_files_of_local_processes(two_nodes, tiny, tmp_path, capsys):
     """Neither engine's processes are forks of this one: they are started as a user's are."""
     sweep, local, out = ["sweep", str(tiny), "--seeds", "0"], tmp_path / "local", tmp_path / "out"

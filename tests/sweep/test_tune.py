@@ -48,6 +48,7 @@ def test_no_test_image_has_any_say(base, capsys):
     assert "validation accuracy" in printed and f"attcem run {base} --" in printed
 
 
+@pytest.mark.slow
 def test_a_trial_whose_process_was_killed_is_taken_up_by_the_next(base):
     out = base.parent / "out"
     arguments = ["tune", str(base), *OVER, "--train.epochs", "3", "--trials", "1", "--out"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -46,6 +46,9 @@ OPTIONS = {
 }
 """What makes each defence busy within two epochs."""
 
+SOME = ["noise", "gmm", "bound", "slot", "adversary", "fisher"]
+"""Draws, clusters of all images, moments with a memory, an optimiser of its own, a gradient at the images."""
+
 CLOCKS = {"seconds", "images_per_second", "penalty_share"}
 
 
@@ -84,12 +87,21 @@ def defended(name: str, source: Path) -> Chain:
     return Noise(0.1) + create_defence(name, **options)
 
 
-def every_defence(folder: Path) -> dict[str, Tensor]:
-    """A run under each entry of the table; `transfer` starts from the one under noise."""
+def some_defences(folder: Path) -> dict[str, Tensor]:
+    """A run under one defence of each way in which two processes have to agree."""
+    return under(SOME, folder)
+
+
+def other_defences(folder: Path) -> dict[str, Tensor]:
+    """A run under each of the others; `transfer` starts from the one under dropout."""
+    return under(sorted(DEFENCES.keys() - set(SOME), key=lambda name: name == "transfer"), folder)
+
+
+def under(names: Sequence[str], folder: Path) -> dict[str, Tensor]:
     found = {}
-    for name in sorted(DEFENCES, key=lambda name: name == "transfer"):
+    for name in names:
         out = folder / name
-        for key, value in trained(defended(name, folder / "noise"), out=out).items():
+        for key, value in trained(defended(name, folder / "dropout"), out=out).items():
             found[f"{name}: {key}"] = value
     return found
 
@@ -225,8 +237,9 @@ def refused(folder: Path) -> dict[str, Tensor]:
 
 SCENARIOS: dict[str, Callable[[Path], dict[str, Tensor]]] = {
     each.__name__: each
-    for each in (every_defence, every_crossing, gradients, one_white_picture, blank, begun, resumed, refused)
+    for each in (some_defences, every_crossing, gradients, one_white_picture, blank, begun, resumed, refused)
 }
+LONG = {"other_defences": other_defences}
 
 
 def torchrun(*arguments: str, log: Path, **environment: str) -> int:
@@ -239,15 +252,16 @@ def torchrun(*arguments: str, log: Path, **environment: str) -> int:
         ).returncode
 
 
-def two(folder: Path) -> None:
-    """Let two processes go through all scenarios."""
+def two(folder: Path, names: Collection[str] = SCENARIOS) -> list[dict[str, dict[str, Tensor]]]:
+    """Let two processes go through scenarios: what each of the two found."""
+    folder.mkdir(parents=True, exist_ok=True)
     log = folder / "said.txt"
-    assert torchrun("-m", "tests.train.pair", str(folder), log=log) == 0, log.read_text()
+    assert torchrun("-m", "tests.train.pair", str(folder), *names, log=log) == 0, log.read_text()
+    return found_by_two(folder, names)
 
 
-def found_by_two(folder: Path) -> list[dict[str, dict[str, Tensor]]]:
-    """What each of the two found in every scenario."""
-    return [{name: load_file(folder / f"{name}.{rank}.safetensors") for name in SCENARIOS} for rank in range(2)]
+def found_by_two(folder: Path, names: Collection[str] = SCENARIOS) -> list[dict[str, dict[str, Tensor]]]:
+    return [{name: load_file(folder / f"{name}.{rank}.safetensors") for name in names} for rank in range(2)]
 
 
 def apart(ours: dict[str, Tensor], theirs: dict[str, Tensor], most: float = 1e-8) -> list[str]:
@@ -264,6 +278,6 @@ def apart(ours: dict[str, Tensor], theirs: dict[str, Tensor], most: float = 1e-8
 if __name__ == "__main__":
     torch.set_num_threads(1)
     out = Path(sys.argv[1])
-    for name, scenario in SCENARIOS.items():
-        found = scenario(out / f"{name} by two")
+    for name in sys.argv[2:]:
+        found = (SCENARIOS | LONG)[name](out / f"{name} by two")
         save_file({key: t.contiguous() for key, t in found.items()}, out / f"{name}.{os.environ['RANK']}.safetensors")

@@ -128,6 +128,7 @@ def test_training_goes_on_as_if_never_interrupted(kind, few, tmp_path):
     assert link.adversary.steps.item() == 30, "two steps for each of five batches an epoch"
 
 
+@pytest.mark.slow
 def test_training_against_the_adversary_lowers_what_it_can_see(small):
     def fares(lam):
         guard = ARL(lam=lam, metric="mse", threshold=1.0, lr=1e-2, channels=8, blocks=1)

@@ -217,7 +217,9 @@ def few(small):
     return shrink(small, private=160, validation=50, public=50, test=10)
 
 
-@pytest.mark.parametrize("name", SURROGATES)
+@pytest.mark.parametrize(
+    "name", ["gmm", "adversary", *(pytest.param(name, marks=pytest.mark.slow) for name in ("slot", "bound", "hybrid"))]
+)
 def test_a_surrogate_goes_on_as_if_never_interrupted(name, few, tmp_path):
     def run(out, *, stop_at=None, resume=False):
         torch.manual_seed(0)

@@ -14,6 +14,7 @@ from attcem.train import evaluate, fit, fit_clients, honesty, read_state, read_t
 from attcem.train.averaging import copy_into, exchanged, kept, weighted_mean
 from tests.probes import Poison, Scaled
 from tests.train.federated import SYNCS, UNLIKE, all_epochs, few_of, network, run, same
+from tests.train.pair import SOME
 
 
 @pytest.fixture(scope="module")
@@ -228,7 +229,9 @@ def test_other_clients_cannot_go_on_with_a_run(few, tmp_path):
         fit(network(few), Noise(0.1), few, epochs=1, batch=32, out=tmp_path, resume=True, progress=False)
 
 
-@pytest.mark.parametrize("name", DEFENCES)
+@pytest.mark.parametrize(
+    "name", [name if name in SOME else pytest.param(name, marks=pytest.mark.slow) for name in DEFENCES]
+)
 def test_any_defence_is_trained_by_clients_who_all_release_as_the_deployed_guard_does(few, name, tmp_path):
     options = {"warmup": 1} if "warmup" in option_types(name) else {}
     if "start_from" in option_types(name):

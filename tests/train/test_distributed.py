@@ -34,13 +34,21 @@ def files(folder: Path) -> set[Path]:
     return {path.relative_to(folder) for path in folder.rglob("*") if path.is_file()}
 
 
-def test_two_processes_train_as_one_under_every_defence(asked, tmp_path):
+def test_two_processes_train_as_one_under_some_defences(asked, tmp_path):
     """Batches of 27: the two never have equal shares."""
     found, folder = asked
-    alone = pair.every_defence(tmp_path)
-    assert {name.partition(":")[0] for name in alone} == set(DEFENCES)
-    assert pair.apart(alone, found["every_defence"]) == []
-    assert files(tmp_path) == files(folder / "every_defence by two")
+    alone = pair.some_defences(tmp_path)
+    assert pair.apart(alone, found["some_defences"]) == []
+    assert files(tmp_path) == files(folder / "some_defences by two")
+
+
+@pytest.mark.slow
+def test_and_under_all_others(forked, tmp_path):
+    alone = pair.other_defences(tmp_path / "alone")
+    assert {name.partition(":")[0] for name in alone} == DEFENCES.keys() - set(pair.SOME)
+    first, second = pair.two(tmp_path, ["other_defences"])
+    assert pair.apart(first["other_defences"], second["other_defences"], most=0) == [], "they have drifted apart"
+    assert pair.apart(alone, first["other_defences"]) == []
 
 
 def test_two_processes_train_as_one_whatever_crosses(asked, tmp_path):

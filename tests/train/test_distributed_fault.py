@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pytest
 
 from attcem.configfile import parse_experiment
 from attcem.defences import build_defence
@@ -20,6 +21,7 @@ audit: {{suite: smoke, images: 20}}
 """
 
 
+@pytest.mark.slow
 def test_a_killed_process_ends_the_run_which_resumes_to_the_same_weights_and_one_audit(tmp_path, fashion):
     arrays = {"x_train": fashion.private[:250].x, "y_train": fashion.private[:250].y}
     arrays |= {"x_test": fashion.test[:40].x, "y_test": fashion.test[:40].y}

@@ -130,6 +130,7 @@ def tensor(body):
     return body[-head["inputs"][0]["parameters"]["binary_data_size"] :]
 
 
+@pytest.mark.slow
 def test_an_example_is_sent_and_answered_and_nothing_comes_from_elsewhere(browser, url, paged):
     page = read_page(paged[0], read_artifact(paged[0]))
     with visiting(browser, url) as visit:
@@ -151,6 +152,7 @@ def test_an_example_is_sent_and_answered_and_nothing_comes_from_elsewhere(browse
         assert len(visit.sent) == 2  # the first example when the page opened, and this one; never the twin's
 
 
+@pytest.mark.slow
 def test_the_slider_changes_what_the_attacker_sees_and_less_noise_is_never_sent(browser, url, paged):
     page = read_page(paged[0], read_artifact(paged[0]))
     own = page.defended.own
@@ -172,6 +174,7 @@ def test_the_slider_changes_what_the_attacker_sees_and_less_noise_is_never_sent(
         assert visit.page.locator("#trade circle").count() == 2 * len(page.defended.stops)
 
 
+@pytest.mark.slow
 def test_two_messages_of_one_picture_differ_and_there_are_only_so_many(browser, url):
     with visiting(browser, url) as visit:
         for _ in range(SENDS + 2):
@@ -182,6 +185,7 @@ def test_two_messages_of_one_picture_differ_and_there_are_only_so_many(browser, 
         assert len(visit.sent) == SENDS + 1
 
 
+@pytest.mark.slow
 def test_noise_comes_from_the_browsers_generator_and_is_what_python_makes_of_the_same_bytes(browser, url, paged):
     folder, _ = paged
     artifact = read_artifact(folder)
@@ -196,6 +200,7 @@ def test_noise_comes_from_the_browsers_generator_and_is_what_python_makes_of_the
     assert apart.max() <= 1 and (apart > 0).mean() < 0.2  # a value between two of the grid may be rounded otherwise
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", ["normal", "laplace", "uniform"])
 def test_the_laws_are_pythons_and_have_the_declared_distribution(law, browser, url):
     drawing = f"async (n) => Array.from((await import('/page/randomness.js')).draw('{law}', n))"
@@ -213,6 +218,7 @@ def chunked(source):
     return lambda count: b"".join(source(min(65_536, count - start)) for start in range(0, count, 65_536))
 
 
+@pytest.mark.slow
 def test_the_keyboard_alone_is_enough(browser, url):
     with visiting(browser, url) as visit:
         page, reached = visit.page, []
@@ -232,6 +238,7 @@ def test_the_keyboard_alone_is_enough(browser, url):
         assert len(visit.sent) == sent + 1 and page.locator("#examples [aria-pressed=true]").count() == 1
 
 
+@pytest.mark.slow
 def test_a_screen_reader_is_told_everything(browser, url):
     with visiting(browser, url) as visit:
         page = visit.page
@@ -251,6 +258,7 @@ def test_a_screen_reader_is_told_everything(browser, url):
         assert levels[0] == 1 and all(after - before <= 1 for before, after in pairwise(levels))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [360, 768, 1280])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_fits_every_screen_in_both_languages(width, scheme, browser, url):
@@ -266,6 +274,7 @@ def test_it_fits_every_screen_in_both_languages(width, scheme, browser, url):
         assert "lang=en" in page.url and "With the defence" in page.get_by_role("status").inner_text()
 
 
+@pytest.mark.slow
 def test_a_file_is_read_as_the_device_takes_it_chosen_or_dropped(browser, url, tmp_path):
     grey = np.random.default_rng(0).integers(0, 90, (28, 28), np.uint8)
     Image.fromarray(grey).save(tmp_path / "mine.png")
@@ -291,6 +300,7 @@ def test_a_file_is_read_as_the_device_takes_it_chosen_or_dropped(browser, url, t
         assert visit.page.get_by_role("alert").is_hidden()
 
 
+@pytest.mark.slow
 def test_the_camera_is_rehearsed_and_only_the_picture_that_is_taken_is_sent(browser, url):
     with visiting(browser, url, permissions=["camera"]) as visit:
         page, sent = visit.page, len(visit.sent)
@@ -302,6 +312,7 @@ def test_the_camera_is_rehearsed_and_only_the_picture_that_is_taken_is_sent(brow
         assert len(visit.sent) == sent + 1 and page.locator("#video").is_hidden()
 
 
+@pytest.mark.slow
 def test_a_server_with_keys_is_asked_with_the_visitors(browser, paged):
     key = "0123456789abcdef"
     with server(paged[0], keys=key) as url, visiting(browser, url) as visit:
