@@ -34,7 +34,7 @@ lint: .venv/installed-dev
 	$(BIN)/mypy
 
 claims: .venv/installed-dev   ## the tests that take longer, among them what every defence claims; then each property with new draws, ROUNDS times
-	@echo "about 12 minutes on two cores with AVX-512, 20 without"
+	@echo "about 15 minutes on two cores with AVX-512, 25 without"
 	$(BIN)/pytest -m slow
 	for round in $$(seq $(ROUNDS)); do $(BIN)/pytest -m hypothesis --hypothesis-profile search || exit 1; done
 
