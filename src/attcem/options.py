@@ -152,6 +152,7 @@ OPTIONS: dict[str, list[Option]] = {
     ],
     "table": [
         RUNS,
+        option("--columns", nargs="+", metavar="NAME", help="only these, in this order (default: every one)"),
         option("--format", choices=["text", "markdown", "latex", "csv"], default="text", help="default: text"),
     ],
     "check": [

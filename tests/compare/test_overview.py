@@ -45,6 +45,14 @@ def test_a_column_that_no_run_measured_is_left_out():
     assert "values" not in overview([run]).heading
 
 
+def test_columns_are_chosen_in_the_order_asked_for_and_a_typo_is_told(tmp_path, capsys):
+    made(noise(0.3), 0.8, 0.02).save(tmp_path / "run")
+    assert main(["table", str(tmp_path), "--columns", "MSE", "accuracy", "--format", "csv"]) == 0
+    assert capsys.readouterr().out.startswith("setting,seeds,MSE,")
+    assert main(["table", str(tmp_path), "--columns", "acuracy"]) == 1
+    assert "unknown column 'acuracy': did you mean 'accuracy'?" in capsys.readouterr().err
+
+
 def test_flags_that_differ_only_in_numbers_count_once():
     runs = [made(noise(0.3), 0.8, 0.02, seed, flags=[f"cut short, {seed} % off"]) for seed in (1, 2)]
     found = overview(runs)

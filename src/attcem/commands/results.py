@@ -79,7 +79,7 @@ def table(options: Namespace) -> None:
     from attcem.compare.overview import FORMATS, overview
 
     with readable_runs(options.runs) as results:
-        tell(*FORMATS[options.format](overview(results)).split("\n"))
+        tell(*FORMATS[options.format](overview(results, options.columns)).split("\n"))
 
 
 def check(options: Namespace) -> None:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from attcem import escaping, written
 from attcem.compare.rows import merge_flags
+from attcem.naming import look_up
 from attcem.runs import settings_of
 from attcem.runs.numbers import MISSING, Show, count, mean, mean_and_spread, ratio, scientific, small, spread
 from attcem.runs.settings import places
@@ -66,13 +67,18 @@ class Overview(NamedTuple):
     records: list[dict[str, object]]
 
 
-def overview(results: Sequence[Result]) -> Overview:
-    """Of results that were audited alike; those of several data sets, networks or suites are refused."""
+def overview(results: Sequence[Result], columns: Sequence[str] | None = None) -> Overview:
+    """Of results that were audited alike; those of several data sets, networks or suites are refused.
+
+    Every column that a result has, or the named ones in their order.
+    """
     settings = sorted(settings_of(results), key=lambda s: (not s.undefended, s.family, -s.accuracy))
     if len(places(settings)) > 1 or len({setting.suite for setting in settings}) > 1:
         asked = "; ".join(sorted({f"{' · '.join(s.place)}, suite {s.suite}" for s in settings}))
         raise ValueError(f"these runs were not asked the same: {asked}: give those of one of them")
-    shown = [column for column in COLUMNS if any(math.isfinite(read_column(column, run)) for run in results)]
+    known = {column.title: column for column in COLUMNS}
+    wanted = COLUMNS if columns is None else [look_up("column", title, known) for title in columns]
+    shown = [column for column in wanted if any(math.isfinite(read_column(column, run)) for run in results)]
     lines, records = [], []
     for setting in settings:
         values = {column.title: [read_column(column, run) for run in setting.runs] for column in shown}
