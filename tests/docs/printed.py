@@ -16,7 +16,10 @@ from attcem.cli import main
 from tests.docs.pages import ROOT, pages
 
 BLOCK = re.compile(r"(?P<begin><!-- \$ attcem (?P<line>.*?) -->\n).*?(?P<end><!-- end -->)", re.S)
-FIGURES = {ROOT / "docs" / "images" / "cem-cifar10.png": ("results/cem_cifar10", "tradeoff.png")}
+FIGURES = {
+    ROOT / "docs" / "images" / "cem-cifar10.png": ("results/cem_cifar10", "tradeoff.png"),
+    ROOT / "docs" / "images" / "headline.png": ("results/headline", "tradeoff.png"),
+}
 """Picture of a page → the runs it is drawn from, and which of their figures it is."""
 
 
