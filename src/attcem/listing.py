@@ -41,8 +41,9 @@ def sweep_paths() -> dict[str, Path]:
 
 def find_file(name: str, presets: Mapping[str, Path], offered: Mapping[str, Path] | None = None) -> Path:
     """The file of that name, or the preset's; a name that is neither is told those that are offered, or all."""
-    if Path(name).exists():
-        return Path(name)
+    path = Path(name)
+    if path.exists() and not (path.is_dir() and name in presets):
+        return path
     if name not in presets:
         raise UsageError(f"{name} is no file and no preset: {nearest(Path(name).stem, offered or presets)}")
     return presets[name]

@@ -150,3 +150,10 @@ def test_a_mistake_on_the_command_line(arguments, named, capsys, tmp_path, monke
     monkeypatch.chdir(tmp_path)
     assert main(["sweep", *arguments]) == 2
     assert named in capsys.readouterr().err and not list(tmp_path.iterdir())
+
+
+def test_a_folder_of_its_name_does_not_hide_a_sweep_that_comes_with_the_package(tmp_path, monkeypatch, capsys):
+    (tmp_path / "headline").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert main(["sweep", "headline", "--dry-run"]) == 0
+    assert "noise-s0" in capsys.readouterr().out
