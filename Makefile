@@ -25,7 +25,7 @@ runs/page/artifact/page: | .venv/installed-ship
 ship: .venv/installed-bench   ## the demo's network exported, audited, served, and asked by four kinds of clients
 	$(BIN)/python -m benchmarks.shipping
 
-test: lint                    ## ruff, mypy and every test that takes seconds at most
+test: lint                    ## ruff, mypy and the tests, but for those left to claims
 	$(BIN)/pytest
 
 lint: .venv/installed-dev
@@ -34,7 +34,7 @@ lint: .venv/installed-dev
 	$(BIN)/mypy
 
 claims: .venv/installed-dev   ## the tests that take longer, among them what every defence claims; then each property with new draws, ROUNDS times
-	@echo "about 15 minutes on two cores with AVX-512, 25 without"
+	@echo "reckoned: 15 minutes on two cores with AVX-512, 25 without"
 	$(BIN)/pytest -m slow
 	for round in $$(seq $(ROUNDS)); do $(BIN)/pytest -m hypothesis --hypothesis-profile search || exit 1; done
 
